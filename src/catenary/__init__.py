@@ -1,0 +1,48 @@
+"""catenary: predict, measure and reduce position bias in causal transformer language models.
+
+The public names are loaded on first use, so that importing the package stays fast and needs no torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "Architecture": "catenary.architecture",
+    "Comparison": "catenary.comparison",
+    "InvalidInput": "catenary.errors",
+    "MissingResource": "catenary.errors",
+    "NotApplicable": "catenary.errors",
+    "Model": "catenary.models.model",
+    "Profile": "catenary.profile",
+    "Sample": "catenary.sample",
+    "Shape": "catenary.shape",
+    "Windows": "catenary.text.windows",
+    "compare": "catenary.comparison",
+    "describe": "catenary.shape",
+    "fit_cesaro": "catenary.theory.fit",
+    "load": "catenary.models.load",
+    "measure_jacobian": "catenary.measure.jacobian",
+    "predict": "catenary.theory.prediction",
+    "read_config": "catenary.configs.read",
+    "write_report": "catenary.page.report",
+}
+
+__all__ = ["__version__", *sorted(_PUBLIC)]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from the module that defines it."""
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'catenary' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

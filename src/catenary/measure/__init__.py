@@ -1,0 +1,1 @@
+"""Measurements on real networks. Each returns a Sample."""

@@ -1,0 +1,1 @@
+"""Real Hugging Face networks: loading, anatomy, initialisation, position coding on and off."""

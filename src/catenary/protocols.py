@@ -1,0 +1,51 @@
+"""The two plug-in shapes: a theory predicts a Profile from an Architecture, a family reads one from a config."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from jaxtyping import Int64
+
+from catenary.architecture import Architecture
+from catenary.profile import Profile
+
+if TYPE_CHECKING:
+    from catenary.configs.fields import Fields
+
+
+@dataclass(frozen=True, eq=False)
+class TokenLaw:
+    """What a prediction knows about the tokens: their ids, or only how often two of them are equal.
+
+    ``ids`` (0-based positions) wins over ``repeat_probability`` p2 = Pr[id_i = id_j], i != j; both absent
+    means that all tokens are distinct.
+    """
+
+    ids: Int64[np.ndarray, " L"] | None = None
+    repeat_probability: float = 0.0
+
+
+class Theory(Protocol):
+    """A parameter-free (or explicitly parametrised) prediction of a profile from an architecture."""
+
+    name: str
+    summary: str
+
+    def predict(
+        self, architecture: Architecture, length: int, tokens: TokenLaw, options: Mapping[str, Any]
+    ) -> Profile:
+        """The profile at ``length`` positions; raises ``NotApplicable`` where the theory stops."""
+        ...
+
+
+class Family(Protocol):
+    """One model family: which ``model_type`` it reads and how its config maps to an Architecture."""
+
+    model_types: tuple[str, ...]
+
+    def read(self, fields: Fields) -> Architecture:
+        """The architecture; raises ``InvalidInput`` naming the field at fault."""
+        ...

@@ -1,0 +1,1 @@
+"""Token windows: from documents, random vectors, Zipf draws."""

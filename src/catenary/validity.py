@@ -1,0 +1,29 @@
+"""The card that travels with every prediction: how strong the logits are, how wrong to expect it, where to stop."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class ValidityCard:
+    """Numbers and words that say how far to trust one prediction.
+
+    ``expected_median_error`` is the median |log10 prediction/measurement| (dex) seen in this regime against an
+    ensemble root mean square, None where it was never measured; ``token_spread`` is the per-token standard
+    deviation (dex) of one network and one sequence with one probe around it.
+    """
+
+    logit_variance: float
+    width: int
+    length_over_width: float
+    expected_median_error: float | None
+    token_spread: float | None
+    statements: tuple[str, ...]
+    assumed: tuple[str, ...] = ()
+    not_expressed: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The card as plain JSON values."""
+        return asdict(self)
