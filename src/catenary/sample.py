@@ -1,8 +1,9 @@
 """Sample: the set of measurements a profile comes from, one energy per member and position.
 
 Its dims are (condition, step, net, sequence, probe, position). An *energy* is an unbiased estimate of
-||J_j||_F^2. Everything statistical starts here: averages, bands, standard errors, bootstrap units and halves. The unit of uncertainty is the outermost dimension that has at
-least two members: networks, then sequences, then probes.
+||J_j||_F^2. Everything statistical starts here: averages, bands, standard errors, bootstrap units and halves.
+The unit of uncertainty is the outermost dimension that has at least two members: networks, then sequences,
+then probes.
 """
 
 from __future__ import annotations
