@@ -1,0 +1,207 @@
+"""One run is one directory: what is in it, written so that a killed process leaves no half-written file.
+
+    result.json   schema version, config, provenance, every curve's shape, comparisons; no clock, no host
+    profiles.nc   every curve: one netCDF group per Profile (/profile/NAME) or Sample (/sample/NAME)
+    profile.csv   one row per curve, condition and position
+    run.json      times, host, memory: everything that differs between two runs of the same config
+    units/        one file per finished unit of measurement, from which a killed run resumes
+"""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from catenary.errors import InvalidInput, MissingResource, invalid
+from catenary.profile import Profile
+from catenary.provenance import canonical_json
+from catenary.quantity import QUANTITIES
+from catenary.sample import Sample
+from catenary.validity import ValidityCard
+
+if TYPE_CHECKING:
+    import xarray
+
+SCHEMA = 1
+Curve = Profile | Sample
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` that replaces it when the block ends well, and vanishes otherwise."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb+") as written:
+            os.fsync(written.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise InvalidInput(
+                f"no space left while writing {path}; nothing was overwritten, finished units are kept: "
+                "free some space and run the same command again to resume"
+            ) from error
+        raise
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text atomically, with ``\\n`` line ends on every system."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(text.encode())
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write canonical, indented JSON atomically."""
+    write_text(path, canonical_json(value, indent=1) + "\n")
+
+
+def write_array(path: Path, array: Float64[np.ndarray, "*shape"]) -> None:
+    """Write one array as ``.npy`` atomically."""
+    with replacing(path) as temporary, temporary.open("wb") as out:
+        np.save(out, array, allow_pickle=False)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run read back: its curves by name, in stored order, and its ``result.json``."""
+
+    folder: Path
+    curves: Mapping[str, Curve]
+    result: Mapping[str, Any] = field(default_factory=dict)
+
+
+def write_run(folder: Path, curves: Mapping[str, Curve], result: Mapping[str, Any]) -> None:
+    """Write ``profiles.nc``, ``profile.csv`` and, last, ``result.json``: its presence says the run is complete."""
+    if not curves:
+        raise invalid("curves", "must hold at least one profile or sample", "none")
+    with replacing(folder / "profiles.nc") as temporary:
+        _write_netcdf(temporary, curves)
+    write_text(folder / "profile.csv", to_csv(curves))
+    index = [{"name": name, **_header(curve)} for name, curve in curves.items()]
+    write_json(folder / "result.json", {"schema": SCHEMA, **result, "curves": index})
+
+
+def read_run(folder: str | Path) -> Run:
+    """Read a run directory (or its ``result.json``) back; raises ``MissingResource`` where it is no complete run."""
+    folder = Path(folder)
+    folder = folder.parent if folder.name == "result.json" else folder
+    path = folder / "result.json"
+    if not path.is_file():
+        there = sorted(p.name for p in folder.iterdir())[:8] if folder.is_dir() else "no such folder"
+        raise MissingResource(f"no finished run in {folder}: result.json is missing (found: {there})")
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InvalidInput(f"{path} is not JSON: {error}; run the same command again to rebuild it") from error
+    if not isinstance(result, dict) or result.get("schema") != SCHEMA:
+        found = result.get("schema") if isinstance(result, dict) else type(result).__name__
+        raise invalid("result.json", f"must have schema {SCHEMA}", found, "it was written by another version")
+    return Run(folder, _read_netcdf(folder / "profiles.nc", result["curves"]), result)
+
+
+def to_csv(curves: Mapping[str, Curve]) -> str:
+    """Every curve as rows ``curve, condition, position, x, value, standard_error, p16, p84`` (positions from 0)."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["curve", "condition", "position", "x", "value", "standard_error", "p16", "p84"])
+    for name, condition, profile in each_profile(curves):
+        columns = (profile.values, profile.standard_error, profile.low, profile.high)
+        for j, x in enumerate(profile.positions):
+            cells = ["" if column is None else repr(float(column[j])) for column in columns]
+            writer.writerow([name, condition, j, repr(float(x)), *cells])
+    return out.getvalue()
+
+
+def each_profile(curves: Mapping[str, Curve]) -> Iterator[tuple[str, str, Profile]]:
+    """Every (name, condition, profile): a Sample gives one root-mean-square profile per condition and last step."""
+    for name, curve in curves.items():
+        if isinstance(curve, Profile):
+            yield name, str(curve.provenance.get("condition", "")), curve
+        else:
+            for condition in curve.conditions:
+                yield name, condition, curve.profile("rms", condition, curve.steps[-1])
+
+
+def _header(curve: Curve) -> dict[str, Any]:
+    kind = "profile" if isinstance(curve, Profile) else "sample"
+    card = curve.card.to_dict() if isinstance(curve, Profile) and curve.card else None
+    average = curve.average if isinstance(curve, Profile) else None
+    return {
+        "kind": kind, "label": curve.label, "quantity": curve.quantity.name, "length": curve.length,
+        "average": average, "card": card, "provenance": dict(curve.provenance),
+    }  # fmt: skip
+
+
+def _write_netcdf(path: Path, curves: Mapping[str, Curve]) -> None:
+    path.unlink()
+    for name, curve in curves.items():
+        kind = "profile" if isinstance(curve, Profile) else "sample"
+        data = _profile_dataset(curve) if isinstance(curve, Profile) else curve.to_dataset()
+        mode: Any = "a" if path.exists() else "w"
+        data.to_netcdf(path, mode=mode, group=f"/{kind}/{name}", engine="h5netcdf")
+
+
+def _profile_dataset(profile: Profile) -> xarray.Dataset:
+    import xarray
+
+    data = xarray.Dataset(coords={"position": np.arange(profile.length), "x": ("position", profile.positions)})
+    for name in ("values", "standard_error", "low", "high"):
+        array = getattr(profile, name)
+        if array is not None:
+            data[name] = ("position", array)
+    return data
+
+
+def _read_netcdf(path: Path, index: list[dict[str, Any]]) -> dict[str, Curve]:
+    import xarray
+
+    if not path.is_file():
+        raise MissingResource(f"{path} is missing although result.json is there; run the same command again")
+    curves: dict[str, Curve] = {}
+    for entry in index:
+        group = f"/{entry['kind']}/{entry['name']}"
+        with xarray.open_dataset(path, group=group, engine="h5netcdf") as data:
+            curves[entry["name"]] = _READERS[entry["kind"]](data.load(), entry)
+    return curves
+
+
+def _read_sample(data: xarray.Dataset, entry: Mapping[str, Any]) -> Sample:
+    return Sample.from_dataset(data, entry["provenance"])
+
+
+def _read_profile(data: xarray.Dataset, entry: Mapping[str, Any]) -> Profile:
+    card = entry["card"] and {k: tuple(v) if isinstance(v, list) else v for k, v in entry["card"].items()}
+    arrays = {name: data[name].to_numpy() for name in ("standard_error", "low", "high") if name in data}
+    return Profile(
+        data["values"].to_numpy(),
+        QUANTITIES[entry["quantity"]],
+        entry["label"],
+        entry["average"],
+        **arrays,
+        card=None if card is None else ValidityCard(**card),
+        provenance=entry["provenance"],
+    )
+
+
+_READERS: Mapping[str, Callable[[xarray.Dataset, Mapping[str, Any]], Curve]] = {
+    "profile": _read_profile,
+    "sample": _read_sample,
+}
