@@ -1,0 +1,63 @@
+"""Part: one curve to be measured, as a grid of units (condition x network x batch of windows)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from catenary.study.config import StudyConfig, Tokens
+
+Weights = Literal["untrained", "pretrained"]
+TEXT: frozenset[Tokens] = frozenset({"vanilla", "chunked"})
+
+
+@dataclass(frozen=True)
+class Part:
+    """One Sample to measure: ``nets`` networks, ``windows`` windows each, under every condition of ``tokens``."""
+
+    name: str
+    label: str
+    weights: Weights
+    tokens: tuple[Tokens, ...]
+    nets: int
+    windows: int
+    probes: int
+
+    @property
+    def total(self) -> int:
+        """Windows to measure in all."""
+        return len(self.tokens) * self.nets * self.windows
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A part that is not measured, and why; printed and shown in the report."""
+
+    name: str
+    reason: str
+
+
+def wanted_parts(config: StudyConfig) -> tuple[Part, ...]:
+    """The parts of a full profile, the check of the prediction first."""
+    text = tuple(t for t in config.conditions if t in TEXT)
+    other: tuple[Tokens, ...] = tuple(t for t in config.conditions if t not in TEXT and t != "random")
+    check: tuple[Tokens, ...] = ("random", *other)
+    parts = [
+        Part(
+            "untrained-random",
+            "untrained, random vectors",
+            "untrained",
+            check,
+            config.check_nets,
+            config.check_sequences,
+            config.probes,
+        )
+    ]
+    if text:
+        per_net = config.windows_per_net
+        nets = min(config.nets, config.windows)
+        parts += [
+            Part("untrained", "untrained, documents", "untrained", text, nets, per_net, config.probes),
+            Part("trained", "trained, documents", "pretrained", text, 1, config.windows, config.trained_probes),
+        ]
+    return tuple(parts)
