@@ -98,7 +98,7 @@ class Uniform:
 
     def dense(self) -> Float64[np.ndarray, "L L"]:
         """M as an L x L matrix."""
-        return np.tril(np.ones((self.length, self.length))) / self.counts[:, None]
+        return np.asarray(np.tril(np.ones((self.length, self.length))) / self.counts[:, None])
 
     def _counts_along(self, axis: int, x: Float64[np.ndarray, " *shape"]) -> Float64[np.ndarray, " *one"]:
         if not -x.ndim <= axis < x.ndim or x.shape[axis] != self.length:

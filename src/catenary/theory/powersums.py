@@ -1,0 +1,59 @@
+"""Sums of inverse powers over a run of whole numbers, to full precision at any run length."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+"""B_2, B_4, .. B_16."""
+
+
+@dataclass(frozen=True, eq=False)
+class PowerSums:
+    """p_1, and p_k / p_1^k for k = 1..K, which stays in (0, 1] where p_k itself would underflow."""
+
+    first: float
+    scaled: Float64[np.ndarray, " K"]
+
+
+def power_sums(start: int, stop: int, count: int) -> PowerSums:
+    r"""\(p_k = \sum_{m=start}^{stop} m^{-k}\), k = 1..count, 1 <= start <= stop, at a cost independent of the run.
+
+    The first 2 count + 32 terms are added one by one. The rest, from a on, is Euler-Maclaurin's formula with
+    \(\ell = \ln(stop/a)\), written with expm1 so that a short rest of large numbers loses no digits:
+
+    \[ a^{-k} \Big[ a \frac{1 - e^{-(k-1)\ell}}{k-1} + \frac{1 + e^{-k\ell}}{2}
+       + \sum_{n=1}^{8} \frac{B_{2n}}{(2n)!} \frac{(k)_{2n-1}}{a^{2n-1}} (1 - e^{-(k+2n-1)\ell}) \Big]. \]
+
+    As a > 2 count + 32, each term is less than 1/30 of the one before: 8 of them leave less than 1e-16 of
+    \(a^{-k}\). Relative error of p_k of order k times 1e-16. Source: derived here; the textbook differences of
+    digamma and Hurwitz zeta values lose log10(stop/(stop-start)) digits when the run is short.
+    """
+    head = np.arange(start, min(start + 2 * count + 32, stop + 1), dtype=np.float64)
+    tail_start = start + len(head)
+    k = np.arange(1.0, count + 1.0)
+    first = math.fsum(1 / head)
+    if tail_start <= stop:
+        first += float(_tail(np.ones(1), float(tail_start), float(stop))[0]) / tail_start
+    scaled = np.array([math.fsum((1 / (head * first)) ** power) for power in k])
+    if tail_start <= stop:
+        scaled += (1 / (tail_start * first)) ** k * _tail(k, float(tail_start), float(stop))
+    return PowerSums(first, scaled)
+
+
+def _tail(k: Float64[np.ndarray, " K"], a: float, stop: float) -> Float64[np.ndarray, " K"]:
+    """Sum over m = a..stop of (a/m)^k, by Euler-Maclaurin."""
+    log_ratio = math.log1p((stop - a) / a)
+    excess = np.maximum(k - 1, 1)  # only to keep k = 1 out of the division; its integral is the logarithm
+    integral = np.where(k == 1, log_ratio, -np.expm1(-(k - 1) * log_ratio) / excess)
+    total: Float64[np.ndarray, " K"] = a * integral + 0.5 * (1 + np.exp(-k * log_ratio))
+    rising = k / a  # (k)_{2n-1} / a^{2n-1}
+    for n, bernoulli in enumerate(BERNOULLI, start=1):
+        order = 2 * n - 1
+        total -= bernoulli / math.factorial(2 * n) * rising * np.expm1(-(k + order) * log_ratio)
+        rising = rising * (k + order) * (k + order + 1) / a**2
+    return total
