@@ -1,0 +1,132 @@
+r"""Symmetric functions of two positions, and their averages over what attention mixes.
+
+The second-moment recursion needs a covariance of every pair of tokens. ``Pairs`` holds one; ``Averages`` is what a
+set of positions can do with it. Every position by itself (``Singles``) gives the exact recursion; groups of alike
+positions (``catenary.theory.coarse``) give a cheap one. The recursion is written once, for either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float64
+
+from catenary.theory.kernels import Operator, Uniform
+
+Matrix = Float64[np.ndarray, "n n"]
+Vector = Float64[np.ndarray, " n"]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """A symmetric function of two tokens, by group of positions.
+
+    ``matrix[g, h]`` is its value for two different tokens of groups g and h; ``same[g]`` for a token with itself.
+    A group of one token has no two different tokens: there ``matrix[g, g]`` must equal ``same[g]``.
+    """
+
+    matrix: Matrix
+    same: Vector
+
+    def __add__(self, other: Pairs) -> Pairs:
+        """The sum, pair by pair."""
+        return Pairs(self.matrix + other.matrix, self.same + other.same)
+
+    def __mul__(self, other: Pairs | float) -> Pairs:
+        """The product, pair by pair, or with one number."""
+        if isinstance(other, Pairs):
+            return Pairs(self.matrix * other.matrix, self.same * other.same)
+        return Pairs(self.matrix * other, self.same * other)
+
+    def map(self, function: Callable[[Matrix], Matrix]) -> Pairs:
+        """``function`` of every value."""
+        return Pairs(function(self.matrix), function(self.same))
+
+    def scaled(self, factor: Vector) -> Pairs:
+        """Both tokens multiplied by their factor: f_g f_h x_gh."""
+        matrix = self.matrix * factor
+        matrix *= factor[:, None]
+        return Pairs(matrix, self.same * factor**2)
+
+
+@dataclass(frozen=True, eq=False)
+class Mean:
+    """A function of pairs with one token (``half``, a matrix: token, query) or both averaged by attention."""
+
+    half: Matrix
+    full: Pairs
+
+
+class Positions(Protocol):
+    """What the recursion needs of a set of positions, A being the mean attention."""
+
+    @property
+    def counts(self) -> Vector:
+        """How many tokens each query sees."""
+        ...
+
+    @property
+    def sizes(self) -> Vector:
+        """How many positions each group holds."""
+        ...
+
+    def average(self, x: Pairs) -> Mean:
+        """X A^T and A X A^T."""
+        ...
+
+    def adjoint(self, x: Pairs) -> Mean:
+        """A^T X and A^T X A."""
+        ...
+
+    def average_tokens(self, x: Matrix) -> Matrix:
+        """A x, for a matrix with tokens along axis 0."""
+        ...
+
+    def adjoint_queries(self, x: Matrix) -> Matrix:
+        """X A, for a matrix with queries along axis 1."""
+        ...
+
+
+@dataclass(frozen=True)
+class Singles:
+    """Every position by itself: exact, O(L^2) per average."""
+
+    kernel: Operator
+
+    @classmethod
+    def uniform(cls, length: int) -> Singles:
+        """All positions up to ``length`` under uniform causal attention."""
+        return cls(Uniform(length))
+
+    @property
+    def counts(self) -> Vector:
+        """How many tokens each query sees: 1..L."""
+        return np.arange(1.0, self.kernel.length + 1.0)
+
+    @property
+    def sizes(self) -> Vector:
+        """One position per group."""
+        return np.ones(self.kernel.length)
+
+    def average(self, x: Pairs) -> Mean:
+        """X A^T and A X A^T."""
+        half = self.kernel.average(x.matrix, 1)
+        full = self.kernel.average(half, 0)
+        return Mean(half, Pairs(full, full.diagonal()))
+
+    def adjoint(self, x: Pairs) -> Mean:
+        """A^T X and A^T X A."""
+        half = self.kernel.adjoint(x.matrix, 0)
+        full = self.kernel.adjoint(half, 1)
+        return Mean(half, Pairs(full, full.diagonal()))
+
+    def average_tokens(self, x: Matrix) -> Matrix:
+        """A x."""
+        return self.kernel.average(x, 0)
+
+    def adjoint_queries(self, x: Matrix) -> Matrix:
+        """X A."""
+        return self.kernel.adjoint(x, 1)
