@@ -42,9 +42,14 @@ class Theory(Protocol):
 
 
 class Family(Protocol):
-    """One model family: which ``model_type`` it reads and how its config maps to an Architecture."""
+    """One model family: which ``model_type`` it reads and how its config maps to an Architecture.
+
+    ``defaults`` holds what transformers' config class takes for a field that is left out; fields that are not in
+    it are required.
+    """
 
     model_types: tuple[str, ...]
+    defaults: Mapping[str, object]
 
     def read(self, fields: Fields) -> Architecture:
         """The architecture; raises ``InvalidInput`` naming the field at fault."""

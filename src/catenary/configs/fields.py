@@ -1,0 +1,181 @@
+"""Typed, checked, alias-aware access to one config; it remembers what was read, what was left out, what was odd."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from numbers import Integral, Real
+
+from catenary.configs.received import received
+from catenary.errors import InvalidInput, invalid, unknown
+
+TEXT_LIMIT = 200
+"""Characters. Names in configs (activations, types) are short; longer ones would only slow the near-match search."""
+
+
+class Fields:
+    """One config as a family reads it.
+
+    ``defaults`` holds what transformers' config class takes for a field that is left out; a field that is neither
+    in the config nor in ``defaults`` is required. Every accessor takes the field's name and its aliases
+    (names that transformers maps to the same attribute), raises ``InvalidInput`` naming the field, and records:
+
+    - ``assumed``: one line for each field that was left out, with the value taken;
+    - ``notes``: one line for each statement of the config that the description cannot hold;
+    - ``read``: the names looked up so far.
+    """
+
+    def __init__(self, config: Mapping[str, object], family: str, defaults: Mapping[str, object] | None = None) -> None:
+        """Wrap ``config``; nothing is checked before it is asked for."""
+        self.family = family
+        self.read: set[str] = set()
+        self._config = config
+        self._defaults = dict(defaults or {})
+        self._assumed: dict[str, str] = {}
+        self._notes: list[str] = []
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """One line for each field left out: its name and the value taken."""
+        return tuple(self._assumed.values())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the config says that an Architecture cannot hold, one line each."""
+        return tuple(self._notes)
+
+    def assume(self, name: str, value: object, reason: str) -> None:
+        """Record that ``name`` was taken to be ``value`` because of ``reason``."""
+        self._assumed[name] = f"{name} = {value} ({reason})"
+
+    def note(self, text: str) -> None:
+        """Record something the config says that an Architecture cannot hold."""
+        if text not in self._notes:
+            self._notes.append(text)
+
+    def has(self, name: str) -> bool:
+        """Whether the config gives ``name`` a value other than null."""
+        self.read.add(name)
+        return self._config.get(name) is not None
+
+    def integer(self, name: str, *aliases: str, most: int, least: int = 1) -> int:
+        """An integer in least..most; booleans, strings and floats are refused."""
+        value = self._value(name, aliases)
+        number = _integer(value)
+        if number is None or not least <= number <= most:
+            raise invalid(name, f"must be an integer in {least}..{most}", received(value))
+        return number
+
+    def optional_integer(self, name: str, *aliases: str, most: int, least: int = 1) -> int | None:
+        """An integer in least..most, or None where the config says null or leaves it out and so does the class."""
+        return None if self._absent(name, aliases) else self.integer(name, *aliases, most=most, least=least)
+
+    def number(self, name: str, *aliases: str, most: float, least: float = 0.0) -> float:
+        """A finite number in [least, most]; booleans, strings, NaN and infinities are refused."""
+        value = self._value(name, aliases)
+        number = _real(value)
+        if number is None or not least <= number <= most:
+            raise invalid(name, f"must be a number in [{least:g}, {most:g}]", received(value))
+        return number
+
+    def optional_number(self, name: str, *aliases: str, most: float, least: float = 0.0) -> float | None:
+        """A finite number in [least, most], or None where it is null or left out."""
+        return None if self._absent(name, aliases) else self.number(name, *aliases, most=most, least=least)
+
+    def boolean(self, name: str) -> bool:
+        """True or false; 0, 1 and strings are refused."""
+        value = self._value(name, ())
+        if not isinstance(value, bool):
+            raise invalid(name, "must be true or false", received(value))
+        return value
+
+    def text(self, name: str, *aliases: str) -> str:
+        """A string of at most ``TEXT_LIMIT`` characters."""
+        value = self._value(name, aliases)
+        if not isinstance(value, str) or len(value) > TEXT_LIMIT:
+            raise invalid(name, f"must be a text of at most {TEXT_LIMIT} characters", received(value))
+        return value
+
+    def choice(self, name: str, *aliases: str, known: Collection[str]) -> str:
+        """One of ``known``; anything else is refused with the nearest name."""
+        value = self.text(name, *aliases)
+        if value not in known:
+            raise unknown(name, value, known)
+        return value
+
+    def optional_texts(self, name: str, *, count: int) -> tuple[str, ...] | None:
+        """A list of exactly ``count`` strings, or None where it is null or left out."""
+        if self._absent(name, ()):
+            return None
+        value = self._value(name, ())
+        if not isinstance(value, list | tuple) or len(value) != count:
+            raise invalid(name, f"must be a list of {count} names, one per layer", received(value))
+        for entry in value:
+            if not isinstance(entry, str):
+                raise invalid(name, "must be a list of names", received(entry))
+        return tuple(value)
+
+    def optional_part(self, name: str) -> Fields | None:
+        """A nested object as fields of its own (without defaults), or None where it is null, empty or left out."""
+        self.read.add(name)
+        value = self._config.get(name)
+        if value is None or value == {}:
+            return None
+        if not isinstance(value, Mapping):
+            raise invalid(name, "must be an object or null", received(value))
+        return Fields(value, f"{self.family} {name}")
+
+    def _absent(self, name: str, aliases: tuple[str, ...]) -> bool:
+        self.read.update((name, *aliases))
+        given = any(self._config.get(key) is not None for key in (name, *aliases))
+        default = None if name in self._config else self._defaults.get(name)
+        return not given and default is None
+
+    def _value(self, name: str, aliases: tuple[str, ...]) -> object:
+        """The value under ``name`` or one of its aliases, else the class default, else a refusal."""
+        self.read.update((name, *aliases))
+        present = [key for key in (name, *aliases) if key in self._config]
+        values = [self._config[key] for key in present]
+        if any(type(value) is not type(values[0]) or value != values[0] for value in values[1:]):
+            pair = " and ".join(f"{key}={received(value)}" for key, value in zip(present, values, strict=True))
+            raise InvalidInput(f"{name} must have one value, got {pair}; {self.family} reads them as one field")
+        if values:
+            return values[0]
+        if name in self._defaults:
+            self.assume(name, received(self._defaults[name]), f"left out; the default of transformers' {self.family}")
+            return self._defaults[name]
+        raise InvalidInput(f"{name} is missing; {self.family} needs it{self._other_spelling(name)}")
+
+    def _other_spelling(self, name: str) -> str:
+        for spellings in SPELLINGS:
+            found = [key for key in spellings if key in self._config] if name in spellings else []
+            if found:
+                return f", and transformers' {self.family} does not read {found[0]!r}: rename it to {name!r}"
+        return ""
+
+
+SPELLINGS: tuple[tuple[str, ...], ...] = (
+    ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers"),
+    ("hidden_size", "n_embd", "d_model", "dim", "n_embed", "model_dim", "embedding_dim"),
+    ("num_attention_heads", "n_head", "n_heads", "num_heads", "num_query_heads"),
+    ("num_key_value_heads", "n_kv_heads", "n_head_kv", "num_kv_heads"),
+    ("intermediate_size", "n_inner", "ffn_dim", "d_ff", "hidden_dim", "ffn_hidden_size"),
+    ("vocab_size", "n_vocab", "vocabulary_size"),
+)
+"""Names that published configs use for one thing; used only to explain a missing field, never to fill it."""
+
+
+def _integer(value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        return None
+    return int(value)
+
+
+def _real(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,107 @@
+"""From a MODEL argument to an Architecture: find the config, pick the family, read, keep what was assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from catenary.architecture import Architecture
+from catenary.configs import limits
+from catenary.configs.family import FAMILIES
+from catenary.configs.fields import Fields
+from catenary.configs.locate import locate_config
+from catenary.configs.received import received
+from catenary.errors import InvalidInput, NotApplicable, invalid, unknown
+
+QUANTISED = ("quantization_config", "quantization", "quip_params")
+"""Keys under which published configs say that the weights are quantised."""
+
+
+def read_config(
+    model: str | Path | Mapping[str, Any], *, init_std: float | None = None, revision: str | None = None
+) -> Architecture:
+    """What the config of ``model`` says about routing at birth.
+
+    ``model`` is an existing path (a folder with a config.json, or a JSON file), a preset, a hub id, or a mapping;
+    ``preset:`` and ``hub:`` in front force one. ``init_std`` takes the place of the config's ``initializer_range``
+    before the family reads it, so that every std derived from it follows (GPT-2's scaled outputs). ``revision``
+    belongs to hub ids. Neither torch nor transformers is imported.
+
+    Example:
+        >>> architecture = read_config("qwen2-0.5b")
+        >>> architecture.width, architecture.depth, architecture.vocabulary
+        (896, 24, 151936)
+
+    Raises:
+        MissingResource: nothing of that name was found.
+        NotApplicable: the family, or one of its variants, is not described; the message names it.
+        InvalidInput: the config is not one, or a field is missing, of the wrong type or out of range.
+    """
+    std = None if init_std is None else _checked_std(init_std)
+    located = locate_config(model, revision=revision)
+    try:
+        architecture = _read(located.config, std)
+    except InvalidInput as error:
+        if located.kind == "dict":
+            raise
+        raise type(error)(f"{located.source}: {error}") from None
+    return replace(architecture, name=located.name, source=located.source)
+
+
+def _read(config: Mapping[str, Any], std: float | None) -> Architecture:
+    model_type, part = _text_part(config)
+    family = FAMILIES[model_type]
+    chosen = part if std is None else {**part, "initializer_range": std}
+    fields = Fields(chosen, model_type, family.defaults)
+    if fields.has("is_causal") and not fields.boolean("is_causal"):
+        raise NotApplicable(f"{model_type} with is_causal=false attends in both directions; only causal models here")
+    if part is not config:
+        fields.note(f"only the text part of a {received(config.get('model_type'))} model is described")
+    for key in QUANTISED:
+        if config.get(key) or part.get(key):
+            fields.note(f"{key}: quantised weights keep the shape; their rounding is not described")
+    if config.get("auto_map"):
+        fields.note(f"auto_map names the model's own code; transformers' own {model_type} class is described")
+    architecture = family.read(fields)
+    if std is not None:
+        instead = received(part.get("initializer_range", "class default"))
+        stated = f"{architecture.initialisation}; std {std:.6g} given as init_std, in place of {instead}"
+        architecture = replace(architecture, initialisation=stated)
+    return replace(architecture, assumed=fields.assumed, not_expressed=fields.notes)
+
+
+def _text_part(config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The model type and the object that describes the text decoder: the config itself, or its ``text_config``."""
+    model_type = config.get("model_type")
+    if model_type is None:
+        raise InvalidInput(f"model_type is missing, so the family is unknown; {_guess(config)}")
+    if not isinstance(model_type, str) or len(model_type) > 100:
+        raise invalid("model_type", "must be the name of a model family", received(model_type))
+    if model_type in FAMILIES:
+        return model_type, config
+    text = config.get("text_config")
+    if isinstance(text, Mapping) and isinstance(text.get("model_type"), str) and text["model_type"] in FAMILIES:
+        return text["model_type"], text
+    raise NotApplicable(f"{unknown('model_type', model_type, FAMILIES)}; other families come with later versions")
+
+
+def _guess(config: Mapping[str, Any]) -> str:
+    names = config.get("architectures")
+    first = names[0].lower()[:100] if isinstance(names, list) and names and isinstance(names[0], str) else ""
+    known = [model_type for model_type in FAMILIES if first.startswith(model_type)]
+    if known:
+        why, guess = f"architectures {received(first)!r} suggests", max(known, key=len)
+    elif "n_embd" in config and "n_layer" in config:
+        why, guess = "n_embd and n_layer look like", "gpt2"
+    else:
+        return f"add one of {', '.join(sorted(FAMILIES))} to a copy of the config if it is one of these"
+    return f'{why} {guess}: add "model_type": "{guess}" to a copy of the config'
+
+
+def _checked_std(std: float) -> float:
+    value = Fields({"init_std": std}, "read_config").number("init_std", most=limits.STD)
+    if value == 0:
+        raise invalid("init_std", f"must be in (0, {limits.STD:g}]", value, "a network of zeros has no profile")
+    return value
