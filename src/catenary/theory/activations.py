@@ -156,12 +156,12 @@ def _sigmoid(x: Array) -> Array:
 
 
 def _silu(x: Array) -> Array:
-    return x * _sigmoid(x)
+    return np.asarray(x * _sigmoid(x))
 
 
 def _silu_derivative(x: Array) -> Array:
     gate = _sigmoid(x)
-    return gate * (1 + x * (1 - gate))
+    return np.asarray(gate * (1 + x * (1 - gate)))
 
 
 def _normal_cdf(x: Array) -> Array:
@@ -169,7 +169,7 @@ def _normal_cdf(x: Array) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    return x * _normal_cdf(x)
+    return np.asarray(x * _normal_cdf(x))
 
 
 def _gelu_derivative(x: Array) -> Array:
@@ -190,12 +190,12 @@ def _gelu_tanh_derivative(x: Array) -> Array:
 
 
 def _quick_gelu(x: Array) -> Array:
-    return x * _sigmoid(1.702 * x)
+    return np.asarray(x * _sigmoid(1.702 * x))
 
 
 def _quick_gelu_derivative(x: Array) -> Array:
     gate = _sigmoid(1.702 * x)
-    return gate * (1 + 1.702 * x * (1 - gate))
+    return np.asarray(gate * (1 + 1.702 * x * (1 - gate)))
 
 
 def _relu(scale: float) -> ActivationKernels:

@@ -75,7 +75,8 @@ def birth_energies(
     \(E = D\circ R\circ(S^{val}+S^{sc})\):
 
     \[D \leftarrow D\circ(1+\chi(R')\circ r'r'^\top),\]
-    \[D \leftarrow D + \kappa_V^2\,rr^\top\circ[A^\top DA + R\circ A^\top EA - X - X^\top + Y + D\circ(S^{sc}\circ V + U)],\]
+    \[D \leftarrow D + \kappa_V^2\,rr^\top\circ[A^\top DA + R\circ A^\top EA - X - X^\top + Y
+      + D\circ(S^{sc}\circ V + U)],\]
     \[X = (A^\top E\circ B)A,\quad Y = A^\top(E\circ ARA^\top)A.\]
 
     O(H n^2). Holds for independent Gaussian weights and large width: median error <= .02 dex against ensembles of

@@ -35,7 +35,7 @@ class Fluctuation:
 
 
 class Coupling(Protocol):
-    """From the tokens' correlation R and its mean A R A^T to the fluctuation of a layer, or None where there is none."""
+    """From the tokens' correlation R and its mean A R A^T to a layer's fluctuation, None where there is none."""
 
     def __call__(self, correlation: Pairs, mean: Pairs) -> Fluctuation | None:
         """The fluctuation terms of one layer."""
