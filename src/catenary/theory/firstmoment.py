@@ -34,7 +34,7 @@ def layer_mixing(layers: int, mixing: Mixing) -> Float64[np.ndarray, " H"]:
     except (TypeError, ValueError):
         raise invalid("mixing", "must be a number or one number per layer", mixing) from None
     if values.ndim > 1 or (values.ndim == 1 and values.size != layers):
-        raise invalid("mixing", f"must be a number or {layers} numbers, one per layer", f"shape {values.shape}")
+        raise invalid("mixing", f"must be a number or {layers} numbers, one per layer", mixing)
     bad = ~((values >= 0) & (values <= 1))
     if bad.any():
         raise invalid("mixing", "must be in [0, 1]", float(values[bad][0]))
@@ -52,9 +52,10 @@ def path_counts(layers: int, mixing: Mixing) -> Float64[np.ndarray, " H+1"]:
     O(H^2), relative error of order H times 1e-16. Source: arXiv 2603.10123, section 3.1, for constant mixing; derived
     here for one mixing per layer.
     """
+    mixings = layer_mixing(layers, mixing)
     counts = np.zeros(layers + 1)
     counts[0] = 1.0
-    for a in layer_mixing(layers, mixing):
+    for a in mixings:
         counts[1:] = (1 - a) * counts[1:] + a * counts[:-1]
         counts[0] *= 1 - a
     return counts
