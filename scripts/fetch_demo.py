@@ -180,6 +180,7 @@ def extract_documents(sdist: Path, folder: Path) -> int:
 def convert(gguf: Path, folder: Path) -> None:
     """Write the GGUF as an ordinary folder of bf16 safetensors with the true initialisation in its config."""
     os.environ["HF_HUB_OFFLINE"] = "1"  # a local file: nothing of it is on a hub
+    import safetensors
     import torch
     import transformers
     from tokenizers import pre_tokenizers
@@ -203,7 +204,10 @@ def convert(gguf: Path, folder: Path) -> None:
     model.generation_config = packed.generation_config
     if not all(torch.isfinite(parameter).all() for parameter in model.parameters()):
         raise FetchFailed("the converted weights are not finite; try another version of transformers")
-    model.save_pretrained(folder)
+    try:
+        model.save_pretrained(folder)
+    except safetensors.SafetensorError as problem:  # its writer reports a full disk in its own type
+        raise FetchFailed(f"could not write the model: {problem}") from problem
     # The GGUF names its pre-tokenizer (smollm: every digit alone, then byte-level); the conversion drops the digits.
     digits_alone = pre_tokenizers.Digits(individual_digits=True)
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
