@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -63,3 +65,11 @@ def study_config(values: Mapping[str, Any]) -> StudyConfig:
             for e in error.errors(include_url=False)
         ]
         raise InvalidInput("; ".join(lines)) from None
+
+
+def stored_config(result: Path) -> StudyConfig:
+    """The config stored in a ``result.json``, to run it again."""
+    try:
+        return study_config(json.loads(result.read_text(encoding="utf-8"))["config"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(f"rerun must be the result.json of a profile, got {str(result)!r}: {error}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from catenary.quantity import JACOBIAN_NORM, SCALAR_GRADIENT, Quantity
 from catenary.study.config import StudyConfig, Tokens
 
 Weights = Literal["untrained", "pretrained"]
@@ -22,6 +23,12 @@ class Part:
     nets: int
     windows: int
     probes: int
+    method: str = "probes"
+
+    @property
+    def quantity(self) -> Quantity:
+        """What the method measures."""
+        return SCALAR_GRADIENT if self.method == "scalar" else JACOBIAN_NORM
 
     @property
     def total(self) -> int:

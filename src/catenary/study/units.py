@@ -32,36 +32,42 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True)
 class Unit:
-    """One batch of windows of one network under one condition."""
+    """One batch of windows (``rows`` of ``windows``) of one network under one condition."""
 
     condition: int
-    tokens: Tokens
     net: int
-    first: int
     windows: Windows
-    seed: int
+    rows: range
     path: Path
 
 
 def units_of(
-    part: Part, windows: Mapping[Tokens, Windows], folder: Path, *, seed: int, batch: int, identity: Mapping[str, Any]
+    part: Part, windows: Mapping[Tokens, Windows], folder: Path, *, batch: int, identity: Mapping[str, Any]
 ) -> Iterator[Unit]:
-    """Every unit of a part, network by network; ``identity`` is what decides the network's numbers."""
+    """Every unit of a part, network by network; ``identity`` is what decides the network's numbers.
+
+    Network n is fed rows n * part.windows to (n + 1) * part.windows of each condition's windows.
+    """
     for net in range(part.nets):
         for condition, tokens in enumerate(part.tokens):
-            own = windows[tokens].ids[net * part.windows : (net + 1) * part.windows]
-            for first in range(0, part.windows, batch):
-                ids = own[first : first + batch]
-                unit_seed = derived_seed(seed, part.name, tokens, net, first)
-                piece = Windows(ids, windows[tokens].kind, windows[tokens].vectors, unit_seed)
+            end = (net + 1) * part.windows
+            for first in range(net * part.windows, end, batch):
+                rows = range(first, min(first + batch, end))
+                given = windows[tokens]
                 key = digest(
                     {
-                        **identity, "net": net, "ids": sha256(ids.tobytes()).hexdigest(), "shape": list(ids.shape),
-                        "vectors": piece.vectors, "seed": unit_seed, "probes": part.probes,
+                        **identity,
+                        "net": net,
+                        "rows": list(rows),
+                        "ids": sha256(given.ids[rows.start : rows.stop].tobytes()).hexdigest(),
+                        "vectors": given.vectors,
+                        "windows_seed": given.seed,
+                        "probes": part.probes,
+                        "method": part.method,
                     }
-                )  # fmt: skip
+                )
                 name = f"{part.name}-{tokens}-net{net:03d}-window{first:05d}-{key}.npy"
-                yield Unit(condition, tokens, net, first, piece, unit_seed, folder / name)
+                yield Unit(condition, net, given, rows, folder / name)
 
 
 def derived_seed(seed: int, *words: object) -> int:
@@ -70,27 +76,38 @@ def derived_seed(seed: int, *words: object) -> int:
     return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
 
-def measure_units(part: Part, units: list[Unit], load_net: LoadNet, length: int, advance: Advance) -> Sample:
+def measure_units(part: Part, units: list[Unit], load_net: LoadNet, seed: int, advance: Advance) -> Sample:
     """Measure the units that have no file yet, then read all of them into one Sample."""
     from catenary.measure.jacobian import measure_jacobian
 
-    loaded: tuple[int, Model] | None = None
+    net = -1
+    model: Model | None = None
     for unit in units:
         if not unit.path.is_file():
-            if loaded is None or loaded[0] != unit.net:
-                loaded = None  # free the previous network before the next one is built
-                loaded = (unit.net, load_net(unit.net))
+            if model is None or net != unit.net:
+                model = None  # the previous network is freed before the next one is built
+                net, model = unit.net, load_net(unit.net)
             sample = measure_jacobian(
-                loaded[1], unit.windows, probes=part.probes, seed=unit.seed, batch_size=len(unit.windows)
+                model,
+                unit.windows,
+                probes=part.probes,
+                seed=seed,
+                method=part.method,
+                batch_size=len(unit.rows),
+                sequences=unit.rows,
             )
             write_array(unit.path, sample.energy[0, 0, 0])
-        advance(len(unit.windows))
-    return Sample(_collect(part, units, length), part.tokens, label=part.label)
+        advance(len(unit.rows))
+    exact = part.method == "exact"
+    return Sample(
+        _collect(part, units), part.tokens, quantity=part.quantity, label=part.label, exact=exact
+    )
 
 
-def _collect(part: Part, units: list[Unit], length: int) -> Float64[np.ndarray, "c 1 n q p L"]:
-    energy = np.full((len(part.tokens), 1, part.nets, part.windows, part.probes, length), np.nan)
-    for unit in units:
-        last = unit.first + len(unit.windows)
-        energy[unit.condition, 0, unit.net, unit.first : last] = np.load(unit.path, allow_pickle=False)
+def _collect(part: Part, units: list[Unit]) -> Float64[np.ndarray, "c 1 n q p L"]:
+    read = [np.load(unit.path, allow_pickle=False) for unit in units]
+    energy = np.full((len(part.tokens), 1, part.nets, part.windows, *read[0].shape[1:]), np.nan)
+    for unit, values in zip(units, read, strict=True):
+        first = unit.rows.start - unit.net * part.windows
+        energy[unit.condition, 0, unit.net, first : first + len(unit.rows)] = values
     return energy

@@ -1,0 +1,104 @@
+"""`catenary measure`: one measurement on one kind of input, stored as a run of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from catenary.cli import options
+from catenary.cli.app import app
+from catenary.cli.terminal import observing, print_json
+
+
+@app.command(
+    epilog="""Examples:
+
+- `catenary measure gpt2 --tokens random --nets 4` (untrained networks, random vectors)
+- `catenary measure ./my-model --weights pretrained --tokens vanilla,chunked --documents ./texts`
+- `catenary measure qwen2-0.5b --no-rope --probes 4`
+- `catenary measure ./my-model --method exact --length 64` (all d cotangents)
+"""
+)
+def measure(
+    model: options.MODEL,
+    weights: Annotated[str, typer.Option("--weights", help="untrained or pretrained.")] = "untrained",
+    tokens: Annotated[
+        str, typer.Option("--tokens", help="Comma-separated: random, zipf (untrained only), vanilla, chunked.")
+    ] = "random",
+    length: options.LENGTH = 512,
+    seed: options.SEED = 0,
+    nets: Annotated[int, typer.Option("--nets", min=1, help="Untrained networks.")] = 1,
+    windows: Annotated[int, typer.Option("--windows", min=1, help="Windows per network and kind of input.")] = 8,
+    probes: Annotated[int, typer.Option("--probes", min=1, help="Gaussian cotangents per window.")] = 4,
+    method: Annotated[
+        str, typer.Option("--method", help="probes (default), exact (all cotangents) or scalar (the paper's).")
+    ] = "probes",
+    target_error: Annotated[
+        float | None, typer.Option("--target-error", help="Relative error per window; picks the probes (untrained).")
+    ] = None,
+    out: options.OUT = None,
+    documents: options.DOCUMENTS = None,
+    chunk: options.CHUNK = None,
+    bos: options.BOS = "tokenizer",
+    init_std: options.INIT_STD = None,
+    rope: options.ROPE = True,
+    device: options.DEVICE = "cpu",
+    dtype: options.DTYPE = "float32",
+    attention: options.ATTENTION = "sdpa",
+    batch_size: options.BATCH = 1,
+    threads: options.THREADS = None,
+    tokenizer: options.TOKENIZER = None,
+    revision: options.REVISION = None,
+    trust_remote_code: options.REMOTE_CODE = False,
+    json: options.JSON = False,
+    quiet: options.QUIET = False,
+) -> None:
+    """Measure the position profile of a network: ||d h_L / d e_j||_F for every position j."""
+    from catenary.cli.profile import folder_name
+    from catenary.study.config import study_config
+    from catenary.study.single import measure_single
+
+    config = study_config(
+        {
+            "model": model,
+            "length": length,
+            "seed": seed,
+            "documents": documents,
+            "chunk": chunk,
+            "bos": bos,
+            "init_std": init_std,
+            "rope": rope,
+            "device": device,
+            "dtype": dtype,
+            "attention": attention,
+            "batch_size": batch_size,
+            "tokenizer": tokenizer,
+            "revision": revision,
+            "trust_remote_code": trust_remote_code,
+        }
+    )
+    options.use_threads(threads)
+    kinds = tuple(part.strip() for part in tokens.split(",") if part.strip())
+    folder = out or Path("out") / f"{folder_name(model)}-{weights}"
+    with observing(quiet) as observer:
+        run = measure_single(
+            config,
+            folder,
+            weights=weights,
+            tokens=kinds,
+            nets=nets,
+            windows=windows,
+            probes=probes,
+            method=method,
+            target_error=target_error,
+            observer=observer,
+        )
+    if json:
+        print_json(run.result)
+        return
+    from catenary.study.summary import summary
+
+    typer.echo(summary(run))
+    typer.echo(f"run: {run.folder}")

@@ -1,0 +1,93 @@
+"""`catenary predict`: the profile a config is born with. Needs no weights and no torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from catenary.cli import options
+from catenary.cli.app import app
+from catenary.cli.terminal import print_json
+
+
+@app.command(
+    epilog="""Examples:
+
+- `catenary predict qwen2-0.5b --length 2048`
+- `catenary predict ./config.json --repeat-probability 0.01`
+- `catenary predict gpt2 --coupling first-order --json`
+- `catenary predict llama-3-8b --out out/llama` writes data and a page
+"""
+)
+def predict(
+    model: options.MODEL,
+    length: options.LENGTH = 512,
+    theory: Annotated[str, typer.Option("--theory", help="birth, cesaro, cesaro-density or null.")] = "birth",
+    coupling: Annotated[
+        str | None, typer.Option("--coupling", help="birth: strong (default), first-order or uniform.")
+    ] = None,
+    method: Annotated[str | None, typer.Option("--method", help="birth: auto (default), exact or coarse.")] = None,
+    mixing: Annotated[
+        float | None, typer.Option("--mixing", help="cesaro: attention's share alpha of each layer, in (0, 1].")
+    ] = None,
+    repeat_probability: Annotated[
+        float, typer.Option("--repeat-probability", help="Chance p2 that two tokens are equal; text is near 0.01.")
+    ] = 0.0,
+    init_std: options.INIT_STD = None,
+    revision: options.REVISION = None,
+    out: options.OUT = None,
+    json: options.JSON = False,
+    quiet: options.QUIET = False,
+) -> None:
+    """Predict the position profile at birth from the config alone."""
+    import catenary
+    from catenary.configs.locate import locate_config
+
+    located = locate_config(model, revision=revision)
+    architecture = catenary.read_config(model, init_std=init_std, revision=revision)
+    if not quiet:
+        typer.echo(f"{located.source}\n{architecture.describe()}", err=True)
+    given = {"coupling": coupling, "method": method, "mixing": mixing}
+    profile = catenary.predict(
+        architecture,
+        length=length,
+        theory=theory,
+        repeat_probability=repeat_probability,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    shape = catenary.describe(profile)
+    page = None
+    if out is not None:
+        page = _write(profile, out, located.source)
+    if json:
+        card = profile.card.to_dict() if profile.card else None
+        print_json(
+            {
+                "label": profile.label,
+                "quantity": profile.quantity.name,
+                "values": profile.values.tolist(),
+                "shape": shape.to_dict(),
+                "card": card,
+                "provenance": dict(profile.provenance),
+                "report": str(page) if page else None,
+            }
+        )
+        return
+    typer.echo(shape.table())
+    for line in profile.card.statements if profile.card else ():
+        typer.echo(f"  note: {line}")
+    if page is not None:
+        typer.echo(f"report: {page}")
+
+
+def _write(profile: object, out: Path, source: str) -> Path:
+    from catenary.profile import Profile
+    from catenary.provenance import versions
+    from catenary.store import read_run, write_run
+    from catenary.study.report import report_run
+
+    assert isinstance(profile, Profile)
+    write_run(out, {"predicted": profile}, {"model": {"source": source}, "versions": versions()})
+    return report_run(read_run(out))

@@ -1,0 +1,89 @@
+"""Inputs: the windows each condition is measured on, and what is known of their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from catenary.study.config import StudyConfig, Tokens
+from catenary.study.parts import Part
+from catenary.study.source import Source
+from catenary.study.units import derived_seed
+from catenary.text.windows import Windows
+
+DEFAULT_DOCUMENTS = "python-docs"
+Builder = Callable[[StudyConfig, Source, Part], Windows]
+
+
+def build_windows(config: StudyConfig, source: Source, part: Part) -> dict[Tokens, Windows]:
+    """Windows for every condition of ``part``, ``nets * windows`` of each."""
+    return {tokens: _BUILDERS[tokens](config, source, part) for tokens in part.tokens}
+
+
+def describe_windows(windows: Windows) -> dict[str, Any]:
+    """What a result stores about its windows: how they were made, what was skipped, where each came from."""
+    return {
+        "kind": windows.kind,
+        "vectors": windows.vectors,
+        "report": dict(windows.report),
+        "sources": [dict(source) for source in windows.sources],
+    }
+
+
+def _random(config: StudyConfig, source: Source, part: Part) -> Windows:
+    from catenary.text.synthetic import random_windows
+
+    return random_windows(config.length, part.nets * part.windows, derived_seed(config.seed, "random"))
+
+
+def _zipf(config: StudyConfig, source: Source, part: Part) -> Windows:
+    from catenary.text.synthetic import zipf_windows
+
+    vocabulary = source.architecture.vocabulary or 50_000
+    seed = derived_seed(config.seed, "zipf")
+    return zipf_windows(config.length, part.nets * part.windows, seed, vocabulary=vocabulary)
+
+
+def _vanilla(config: StudyConfig, source: Source, part: Part) -> Windows:
+    from catenary.text.documents import read_documents
+    from catenary.text.vanilla import vanilla_windows
+
+    return vanilla_windows(
+        read_documents(config.documents or DEFAULT_DOCUMENTS),
+        load_tokenizer(config, source),
+        length=config.length,
+        count=part.nets * part.windows,
+        seed=derived_seed(config.seed, "vanilla"),
+        bos=config.bos,
+    )
+
+
+def _chunked(config: StudyConfig, source: Source, part: Part) -> Windows:
+    from catenary.text.chunked import chunked_windows
+    from catenary.text.documents import read_documents
+
+    return chunked_windows(
+        read_documents(config.documents or DEFAULT_DOCUMENTS),
+        load_tokenizer(config, source),
+        length=config.length,
+        count=part.nets * part.windows,
+        seed=derived_seed(config.seed, "chunked"),
+        bos=config.bos,
+        chunk=config.chunk,
+    )
+
+
+def load_tokenizer(config: StudyConfig, source: Source) -> Any:
+    """The tokenizer of a source that has one."""
+    from transformers import AutoTokenizer
+
+    assert source.tokenizer is not None
+    return AutoTokenizer.from_pretrained(source.tokenizer, trust_remote_code=config.trust_remote_code)
+
+
+_BUILDERS: Mapping[Tokens, Builder] = {
+    "random": _random,
+    "zipf": _zipf,
+    "vanilla": _vanilla,
+    "chunked": _chunked,
+}

@@ -1,0 +1,81 @@
+"""Measure one part of a study on its windows, and say in the Sample's provenance what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from catenary.provenance import digest, versions
+from catenary.sample import Sample
+from catenary.study.config import StudyConfig, Tokens
+from catenary.study.observer import Observer
+from catenary.study.parts import TEXT, Part
+from catenary.study.source import Source
+from catenary.study.units import measure_units, units_of
+from catenary.text.windows import Windows
+
+if TYPE_CHECKING:
+    from catenary.models.model import Model
+
+_DECIDES = {"init_std", "rope", "device", "dtype", "attention", "seed", "batch_size"}
+"""Fields of the config that change a measured number; the rest only says what is measured."""
+
+
+def measure_part(
+    config: StudyConfig, source: Source, part: Part, windows: Mapping[Tokens, Windows], folder: Path, watch: Observer
+) -> Sample:
+    """Measure every unit of ``part`` that is not in ``folder/units`` yet, and return its Sample."""
+    identity = {
+        "weights": source.weights_digest() if part.weights == "pretrained" else source.config_digest,
+        "config": config.model_dump(mode="json", include=_DECIDES),
+        "versions": versions(),
+    }
+    units = list(
+        units_of(part, windows, folder / "units", batch=config.batch_size, identity=identity)
+    )
+    watch.begin(part.label, part.total)
+    try:
+        sample = measure_units(part, units, lambda net: load_net(config, part, net), config.seed, watch.advance)
+    finally:
+        watch.end()
+    untrained = part.weights == "untrained"
+    provenance = {
+        "model": source.located.name,
+        "weights": part.weights,
+        "network": identity["weights"],
+        "network_seeds": [config.seed + net for net in range(part.nets)] if untrained else None,
+        "initialisation": source.architecture.initialisation if untrained else None,
+        "windows": {tokens: digest({"ids": w.ids.tolist()}) for tokens, w in windows.items()},
+        "seed": config.seed,
+        "probes": part.probes,
+        "method": part.method,
+        "device": config.device.split(":")[0],
+        "dtype": config.dtype,
+        "attention": config.attention,
+        "rope": config.rope,
+        "versions": versions(),
+    }
+    return replace(sample, provenance=provenance)
+
+
+def load_net(config: StudyConfig, part: Part, net: int) -> Model:
+    """The network number ``net`` of a part: a fresh one with seed + net, or the one with its weights."""
+    from catenary.models.load import load
+
+    untrained = part.weights == "untrained"
+    only_vectors = not TEXT & set(part.tokens)
+    return load(
+        config.model,
+        weights=part.weights,
+        seed=config.seed + net if untrained else 0,
+        init_std=config.init_std if untrained else None,
+        rope=config.rope,
+        device=config.device,
+        dtype=config.dtype,
+        attention=config.attention,
+        revision=config.revision,
+        trust_remote_code=config.trust_remote_code,
+        vocabulary=16 if untrained and only_vectors else None,
+    )

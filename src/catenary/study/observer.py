@@ -1,0 +1,37 @@
+"""Observer: what a long run tells the person who started it. The silent one is the default."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Observer(Protocol):
+    """Told of decisions in words, and of progress in units of work."""
+
+    def say(self, text: str) -> None:
+        """One line about what was decided or found."""
+
+    def begin(self, label: str, total: int) -> None:
+        """A part of ``total`` windows starts."""
+
+    def advance(self, windows: int) -> None:
+        """``windows`` more windows are done."""
+
+    def end(self) -> None:
+        """The part is finished."""
+
+
+class Silent:
+    """Tells nobody."""
+
+    def say(self, text: str) -> None:
+        """Nothing."""
+
+    def begin(self, label: str, total: int) -> None:
+        """Nothing."""
+
+    def advance(self, windows: int) -> None:
+        """Nothing."""
+
+    def end(self) -> None:
+        """Nothing."""

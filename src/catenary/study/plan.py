@@ -1,0 +1,103 @@
+"""Plan: which parts are measured, which are skipped and why, and what it will cost; decided once per run.
+
+The decision depends on this machine's speed, so it is written to ``plan.json`` before the first unit. A resumed
+run follows that file and therefore ends with the same curves.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from catenary.provenance import digest
+from catenary.store import write_json
+from catenary.study.config import StudyConfig
+from catenary.study.parts import Part, Skipped, wanted_parts
+from catenary.study.source import Source
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one part costs on this machine."""
+
+    seconds: float
+    bytes: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Parts to measure, parts left out, and the estimate for those to measure."""
+
+    parts: tuple[Part, ...]
+    skipped: tuple[Skipped, ...]
+    seconds: float
+    bytes: float
+
+
+Estimator = Callable[[Part], Estimate]
+
+
+def make_plan(config: StudyConfig, source: Source, estimate: Estimator, *, budget: float, memory: float) -> Plan:
+    """Keep, in order, each part that can be measured and still fits ``budget`` seconds and ``memory`` bytes."""
+    parts: list[Part] = []
+    skipped: list[Skipped] = []
+    seconds = largest = 0.0
+    for part in wanted_parts(config):
+        reason = _impossible(part, source)
+        cost = Estimate(0.0, 0.0) if reason else estimate(part)
+        if not reason and cost.bytes > memory:
+            reason = f"needs about {cost.bytes / 2**30:.1f} GiB, and {memory / 2**30:.1f} GiB are free"
+        if not reason and seconds + cost.seconds > budget:
+            reason = (
+                f"would take about {cost.seconds / 60:.1f} min, and {max(budget - seconds, 0) / 60:.1f} min of "
+                "the budget are left; give --budget MINUTES, or a smaller --length, --windows or --nets"
+            )
+        if reason:
+            skipped.append(Skipped(part.name, reason))
+            continue
+        parts.append(part)
+        seconds += cost.seconds
+        largest = max(largest, cost.bytes)
+    return Plan(tuple(parts), tuple(skipped), seconds, largest)
+
+
+def _impossible(part: Part, source: Source) -> str:
+    if part.name == "untrained-random":
+        return ""
+    if part.weights == "pretrained" and source.weights is None:
+        return source.no_weights
+    return source.no_tokenizer if source.tokenizer is None else ""
+
+
+def plan_once(path: Path, config: StudyConfig, budget: float, plan: Callable[[], Plan]) -> Plan:
+    """The plan in ``path`` when it was made for this config and budget, else a new one, written there."""
+    key = digest({"config": config.model_dump(mode="json"), "budget": budget})
+    stored = _read(path)
+    if stored.get("key") == key:
+        wanted = {part.name: part for part in wanted_parts(config)}
+        parts = tuple(wanted[name] for name in stored["parts"])
+        skipped = tuple(Skipped(**entry) for entry in stored["skipped"])
+        return Plan(parts, skipped, stored["seconds"], stored["bytes"])
+    made = plan()
+    write_json(
+        path,
+        {
+            "key": key,
+            "parts": [part.name for part in made.parts],
+            "skipped": [vars(s) for s in made.skipped],
+            "seconds": made.seconds,
+            "bytes": made.bytes,
+        },
+    )
+    return made
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return stored if isinstance(stored, dict) else {}

@@ -1,0 +1,169 @@
+"""Run a study: plan it, measure what is missing, predict, compare, store, report."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from catenary.errors import InvalidInput, MissingResource
+from catenary.provenance import versions
+from catenary.store import Curve, Run, read_run, write_json, write_run
+from catenary.study.config import StudyConfig
+from catenary.study.curves import comparable_pairs, single_curves
+from catenary.study.estimate import part_estimator
+from catenary.study.inputs import build_windows, describe_windows
+from catenary.study.measuring import measure_part
+from catenary.study.memory import free_memory
+from catenary.study.observer import Observer, Silent
+from catenary.study.parts import TEXT, Skipped
+from catenary.study.plan import Plan, make_plan, plan_once
+from catenary.study.predictions import predict_for
+from catenary.study.report import report_run
+from catenary.study.source import Source, find_source, with_files
+
+
+@dataclass(frozen=True)
+class Study:
+    """A finished study: its run directory, the page to look at, and whether anything had to be measured."""
+
+    run: Run
+    report: Path
+    reused: bool
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Curves of a study, how their windows were made, and what was skipped on the way."""
+
+    curves: Mapping[str, Curve]
+    windows: Mapping[str, Any]
+    skipped: tuple[Skipped, ...]
+
+
+def profile_model(
+    config: StudyConfig,
+    folder: Path,
+    *,
+    budget_minutes: float = 10.0,
+    overwrite: bool = False,
+    observer: Observer | None = None,
+) -> Study:
+    """Predict, measure, compare, store and report one model, in ``folder``.
+
+    A folder that holds a finished run of the same config is reused; one that holds a part of it is resumed; one
+    that holds a run of another config is refused unless ``overwrite``.
+
+    Raises:
+        InvalidInput: bad config, or the folder holds another run.
+        MissingResource: MODEL or an optional dependency is not there.
+    """
+    watch = observer or Silent()
+    started = time.time()
+    source = find_source(config)
+    watch.say(f"{source.located.source}\n{source.architecture.describe()}")
+    plan = plan_once(folder / "plan.json", config, budget_minutes, lambda: _plan(config, source, budget_minutes))
+    _say_plan(plan, watch)
+    finished = _finished(folder, config, plan, overwrite)
+    if finished is not None:
+        watch.say("every curve of this run is there already: nothing is measured again")
+        return Study(finished, report_run(finished), True)
+    gathered = _gather(config, source, plan, folder, watch)
+    watch.say("comparing")
+    write_run(folder, gathered.curves, _result(config, source, plan, gathered))
+    write_json(folder / "run.json", _circumstances(started))
+    run = read_run(folder)
+    watch.say("writing the report")
+    return Study(run, report_run(run), False)
+
+
+def _plan(config: StudyConfig, source: Source, budget_minutes: float) -> Plan:
+    estimator = part_estimator(config, source)
+    return make_plan(config, source, estimator, budget=60 * budget_minutes, memory=free_memory(config.device))
+
+
+def _gather(config: StudyConfig, source: Source, plan: Plan, folder: Path, watch: Observer) -> Gathered:
+    skipped = list(plan.skipped)
+    if any(TEXT & set(part.tokens) for part in plan.parts):
+        try:
+            source = with_files(source, config)
+        except MissingResource as error:
+            watch.say(str(error))
+    curves: dict[str, Curve] = {"predicted-random": predict_for(source.architecture, config.length, "random", None)}
+    described: dict[str, Any] = {}
+    for part in plan.parts:
+        try:
+            windows = build_windows(config, source, part)
+        except InvalidInput as error:
+            skipped.append(Skipped(part.name, str(error)))
+            watch.say(f"skipped {part.label}: {error}")
+            continue
+        described[part.name] = {tokens: describe_windows(w) for tokens, w in windows.items()}
+        if part.weights == "untrained":
+            for tokens in part.tokens:
+                watch.say(f"predicting {tokens} windows from the config alone")
+                curves[f"predicted-{tokens}"] = predict_for(
+                    source.architecture, config.length, tokens, windows[tokens]
+                )
+        curves[part.name] = measure_part(config, source, part, windows, folder, watch)
+    return Gathered(curves, described, tuple(skipped))
+
+
+def _result(config: StudyConfig, source: Source, plan: Plan, gathered: Gathered) -> dict[str, Any]:
+    from catenary.comparison import compare
+    from catenary.shape import describe
+
+    single = single_curves(gathered.curves)
+    pairs = comparable_pairs(single)
+    return {
+        "config": config.model_dump(mode="json"),
+        "parts": [part.name for part in plan.parts],
+        "skipped": [vars(s) for s in gathered.skipped],
+        "model": {"source": source.located.source, "name": source.located.name, "config": dict(source.located.config)},
+        "architecture": source.architecture.describe(),
+        "versions": versions(),
+        "windows": dict(gathered.windows),
+        "shapes": {name: describe(curve).to_dict() for name, curve in single.items()},
+        "comparisons": [{"a": a, "b": b, **compare(single[a], single[b]).to_dict()} for a, b in pairs],
+    }
+
+
+def _finished(folder: Path, config: StudyConfig, plan: Plan, overwrite: bool) -> Run | None:
+    """The run in ``folder`` when it is this very one; refuses another one unless it may be overwritten."""
+    if not (folder / "result.json").exists():
+        return None
+    run = read_run(folder)
+    wanted = config.model_dump(mode="json")
+    stored = run.result.get("config", {})
+    same = stored == wanted and run.result["versions"] == versions()
+    if same and run.result["parts"] == [part.name for part in plan.parts]:
+        return run
+    if same or overwrite:
+        return None
+    changed = sorted(key for key, value in wanted.items() if stored.get(key) != value)
+    what = f"another config (different: {', '.join(changed)})" if changed else "other package versions"
+    raise InvalidInput(f"out holds a finished run of {what}: {folder}; choose another --out, or give --overwrite")
+
+
+def _say_plan(plan: Plan, watch: Observer) -> None:
+    if plan.parts:
+        names = ", ".join(f"{part.label} ({part.total} windows)" for part in plan.parts)
+        minutes = f"{plan.seconds:.0f} s" if plan.seconds < 90 else f"{plan.seconds / 60:.0f} min"
+        watch.say(f"to measure: {names}; about {minutes} and {plan.bytes / 2**30:.1f} GiB of memory")
+    for skipped in plan.skipped:
+        watch.say(f"skipped {skipped.name}: {skipped.reason}")
+
+
+def _circumstances(started: float) -> dict[str, Any]:
+    """What differs between two runs of the same config: when, where, how long, how much memory."""
+    return {
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+        "seconds": round(time.time() - started, 1),
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "host": {"system": platform.system(), "machine": platform.machine(), "cpus": os.cpu_count()},
+    }

@@ -1,0 +1,110 @@
+"""One measurement on its own, stored as a run: what `catenary measure` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+from catenary.errors import InvalidInput, unknown
+from catenary.provenance import versions
+from catenary.quantity import QUANTITIES
+from catenary.store import Run, read_run, write_run
+from catenary.study.config import StudyConfig, Tokens
+from catenary.study.curves import single_curves
+from catenary.study.estimate import part_estimator
+from catenary.study.inputs import build_windows, describe_windows
+from catenary.study.measuring import load_net, measure_part
+from catenary.study.observer import Observer
+from catenary.study.parts import TEXT, Part
+from catenary.study.source import find_source, with_files
+from catenary.text.windows import Windows
+
+
+def measure_single(
+    config: StudyConfig,
+    folder: Path,
+    *,
+    weights: str,
+    tokens: tuple[str, ...],
+    nets: int,
+    windows: int,
+    probes: int,
+    method: str,
+    target_error: float | None,
+    observer: Observer,
+) -> Run:
+    """Measure one network or several on given kinds of windows and store the Sample as a run of its own.
+
+    Raises:
+        InvalidInput: unknown kinds of tokens or weights, several pretrained networks, or what the loading and
+            the measurement refuse.
+    """
+    from catenary.measure.methods import METHODS
+    from catenary.shape import describe
+
+    part = _part(weights, tokens, nets, windows, probes, METHODS[method].name)
+    source = find_source(config)
+    observer.say(f"{source.located.source}\n{source.architecture.describe()}")
+    if TEXT & set(part.tokens) or weights == "pretrained":
+        source = with_files(source, config)
+    if weights == "pretrained" and source.weights is None:
+        raise InvalidInput(source.no_weights)
+    if TEXT & set(part.tokens) and source.tokenizer is None:
+        raise InvalidInput(source.no_tokenizer)
+    made = build_windows(config, source, part)
+    if target_error is not None:
+        part = _with_probes(part, config, made, target_error)
+        observer.say(f"{part.probes} probes per window reach a relative error of {target_error:g}")
+    cost = part_estimator(config, source)(part)
+    memory = cost.bytes / 2**30
+    observer.say(f"to measure: {part.total} windows, about {cost.seconds:.0f} s, {memory:.1f} GiB of memory")
+    sample = measure_part(config, source, part, made, folder, observer)
+    curves = {part.name: sample}
+    result = {
+        "config": config.model_dump(mode="json"),
+        "part": {
+            "weights": weights, "tokens": list(tokens), "nets": nets, "windows": windows, "probes": part.probes,
+            "method": method, "target_error": target_error,
+        },
+        "model": {"source": source.located.source, "name": source.located.name, "config": dict(source.located.config)},
+        "architecture": source.architecture.describe(),
+        "versions": versions(),
+        "windows": {part.name: {kind: describe_windows(w) for kind, w in made.items()}},
+        "shapes": {name: describe(curve).to_dict() for name, curve in single_curves(curves).items()},
+        "quantity": QUANTITIES[part.quantity.name].definition,
+    }  # fmt: skip
+    write_run(folder, curves, result)
+    return read_run(folder)
+
+
+def _part(weights: str, tokens: tuple[str, ...], nets: int, windows: int, probes: int, method: str) -> Part:
+    known = get_args(Tokens)
+    for kind in tokens:
+        if kind not in known:
+            raise unknown("tokens", kind, known)
+    kinds: tuple[Tokens, ...] = tokens  # type: ignore[assignment]  # each was checked against the Literal just above
+    if weights == "untrained":
+        return Part("untrained", "untrained", "untrained", kinds, nets, windows, probes, method)
+    if weights != "pretrained":
+        raise unknown("weights", weights, ("untrained", "pretrained"))
+    if nets != 1:
+        raise InvalidInput(f"nets must be 1 for pretrained weights, got {nets}; there is one network to measure")
+    if set(kinds) - TEXT:
+        raise InvalidInput(
+            f"tokens must be vanilla or chunked for pretrained weights, got {', '.join(sorted(set(kinds) - TEXT))}; "
+            "random vectors and Zipf draws mean nothing to a trained embedding"
+        )
+    return Part("trained", "trained", "pretrained", kinds, 1, windows, probes, method)
+
+
+def _with_probes(part: Part, config: StudyConfig, made: dict[Tokens, Windows], target_error: float) -> Part:
+    """The part with as many probes as the target needs, from a pilot on the first network and window."""
+    from dataclasses import replace
+
+    from catenary.measure.jacobian import measure_jacobian
+
+    model = load_net(config, part, 0)
+    pilot = measure_jacobian(
+        model, made[part.tokens[0]], seed=config.seed, method=part.method, target_error=target_error, sequences=[0]
+    )
+    return replace(part, probes=pilot.probes)
