@@ -132,8 +132,8 @@ def check_exact_memory(length: int, layers: int) -> None:
     if needed > MEMORY_LIMIT:
         raise invalid(
             "length",
-            f"must keep an exact prediction of {layers} layers below {MEMORY_LIMIT >> 30} GiB",
-            f"{length} ({needed / 2**30:.0f} GiB)",
+            f"must keep {layers} exact layers below {MEMORY_LIMIT >> 30} GiB (this takes {needed / 2**30:.0f})",
+            length,
             "use method='coarse' (and repeat_probability instead of ids)",
         )
 

@@ -84,7 +84,7 @@ class Groups:
 
     def _shared(self, outside: Vector, excess: Vector, nearer: Float64[np.ndarray, "n n"]) -> Matrix:
         """Excess of the tokens (queries) that two different queries (tokens) have in common."""
-        matrix = (outside + self._own * excess)[nearer]
+        matrix: Matrix = (outside + self._own * excess)[nearer]
         np.fill_diagonal(matrix, outside + (self.sizes + 1) / 3 * excess)
         return matrix
 
@@ -96,7 +96,7 @@ class Groups:
     def _includes(self) -> Matrix:
         """Share of (token of g, other query of h) in which the query sees the token."""
         size = self.sizes.size
-        return np.triu(np.ones((size, size)), 1) + 0.5 * np.eye(size)
+        return np.asarray(np.triu(np.ones((size, size)), 1) + 0.5 * np.eye(size))
 
     @cached_property
     def _earlier(self) -> Float64[np.ndarray, "n n"]:

@@ -7,8 +7,10 @@ of the input's entries only (no cancellation on positive input).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from types import EllipsisType
 from typing import Protocol
 
 import numpy as np
@@ -76,16 +78,36 @@ class Uniform:
 
     def average(self, x: Float64[np.ndarray, " *shape"], axis: int = 0) -> Float64[np.ndarray, " *shape"]:
         r"""Running mean along ``axis``: \(y_i = \frac1i \sum_{j \le i} x_j\). A new array of the shape of ``x``."""
-        counts = self._counts_along(axis, x)
-        y: Float64[np.ndarray, " *shape"] = np.array(x, dtype=np.float64)
-        _accumulate(y, axis)
-        y /= counts
+        x = self._checked(x, axis)
+        y: Float64[np.ndarray, " *shape"] = np.empty_like(x)
+        if axis in (-1, x.ndim - 1):
+            for rows in _blocks(x):
+                np.cumsum(x[rows], axis=-1, out=y[rows])
+                y[rows] /= self.counts
+            return y
+        total = np.zeros_like(np.take(x, 0, axis))
+        for row, out, count in zip(np.moveaxis(x, axis, 0), np.moveaxis(y, axis, 0), self.counts, strict=True):
+            total += row
+            np.divide(total, count, out=out)
         return y
 
     def adjoint(self, x: Float64[np.ndarray, " *shape"], axis: int = 0) -> Float64[np.ndarray, " *shape"]:
         r"""Diluted sum over later positions: \(y_j = \sum_{i \ge j} x_i / i\). A new array of the shape of ``x``."""
-        y: Float64[np.ndarray, " *shape"] = np.divide(x, self._counts_along(axis, x))
-        _accumulate(np.flip(y, axis), axis)
+        x = self._checked(x, axis)
+        y: Float64[np.ndarray, " *shape"] = np.empty_like(x)
+        if axis in (-1, x.ndim - 1):
+            for rows in _blocks(x):
+                np.divide(x[rows], self.counts, out=y[rows])
+                backwards = np.flip(y[rows], -1)
+                np.cumsum(backwards, axis=-1, out=backwards)
+            return y
+        later: Float64[np.ndarray, " *row"] | None = None
+        steps = zip(np.moveaxis(x, axis, 0)[::-1], np.moveaxis(y, axis, 0)[::-1], self.counts[::-1], strict=True)
+        for row, out, count in steps:
+            np.divide(row, count, out=out)
+            if later is not None:
+                out += later
+            later = out
         return y
 
     def average_both(self, x: Float64[np.ndarray, "L L"]) -> Float64[np.ndarray, "L L"]:
@@ -100,25 +122,21 @@ class Uniform:
         """M as an L x L matrix."""
         return np.asarray(np.tril(np.ones((self.length, self.length))) / self.counts[:, None])
 
-    def _counts_along(self, axis: int, x: Float64[np.ndarray, " *shape"]) -> Float64[np.ndarray, " *one"]:
+    def _checked(self, x: Float64[np.ndarray, " *shape"], axis: int) -> Float64[np.ndarray, " *shape"]:
+        x = np.asarray(x, dtype=np.float64)
         if not -x.ndim <= axis < x.ndim or x.shape[axis] != self.length:
             raise invalid("x", f"must have {self.length} entries along axis {axis}", f"shape {x.shape}")
-        shape = [1] * x.ndim
-        shape[axis] = self.length
-        return self.counts.reshape(shape)
+        return x
 
 
-def _accumulate(y: Float64[np.ndarray, " *shape"], axis: int) -> None:
-    """Cumulative sum along ``axis``, in place."""
-    if axis in (-1, y.ndim - 1):
-        np.cumsum(y, axis=-1, out=y)
+def _blocks(x: Float64[np.ndarray, " *shape"]) -> Iterator[slice | EllipsisType]:
+    """Slices of the first axis that fit in the cache: sum and division then cost one walk through memory."""
+    if x.ndim == 1:
+        yield ...
         return
-    # One addition of whole rows per step: numpy's own cumsum walks down columns, 3 to 6 times slower from L = 512.
-    rows = iter(np.moveaxis(y, axis, 0))
-    previous = next(rows)
-    for row in rows:
-        row += previous
-        previous = row
+    rows = max(1, 16_384 * x.shape[0] // x.size)
+    for start in range(0, x.shape[0], rows):
+        yield slice(start, start + rows)
 
 
 def operator(kernel: Kernel, length: int) -> Operator:

@@ -1,0 +1,146 @@
+"""The birth law as a registered theory: which recursion to run, and what travels with the profile."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import Any, final
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from catenary.architecture import Architecture
+from catenary.errors import NotApplicable, invalid, unknown
+from catenary.profile import Profile
+from catenary.protocols import TokenLaw
+from catenary.quantity import JACOBIAN_NORM
+from catenary.theory.birth import check_exact_memory, embedded, exact_energies
+from catenary.theory.card import MEASURED_REACH, Regime, birth_card
+from catenary.theory.coarse import coarse_energies
+from catenary.theory.couplings import COUPLINGS
+from catenary.theory.theories import THEORIES, check_options
+
+METHODS = ("auto", "exact", "coarse")
+
+EXACT_UP_TO = 512
+"""``auto`` is exact up to this length (about a second) and coarse above (a tenth of one)."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The options of one prediction, checked."""
+
+    coupling: str
+    method: str
+    finite_width: bool
+
+
+@final
+class BirthLaw:
+    """E||J_j||_F^2 of the untrained network from its architecture, with no fitted parameter."""
+
+    name = "birth"
+    summary = "root-mean-square Jacobian norm of the untrained network, no fitted parameter"
+
+    def predict(
+        self, architecture: Architecture, length: int, tokens: TokenLaw, options: Mapping[str, Any]
+    ) -> Profile:
+        r"""\(\sqrt{d\,D_{jj}}\) of ``birth_energies``, exact or on groups of positions.
+
+        Args:
+            architecture: what the config says.
+            length: L >= 2.
+            tokens: ids, or their repeat probability.
+            options: ``coupling`` ("strong", "first-order", "uniform"), ``method`` ("auto", "exact", "coarse"),
+                ``finite_width`` (True: with the 1/d overlap of unrelated tokens).
+
+        Raises:
+            InvalidInput: an unknown option or value, or an exact prediction that would take more than 16 GiB.
+            NotApplicable: ids with method "coarse", or an architecture outside the law.
+        """
+        choice = _choice(options, length, tokens)
+        if choice.method == "exact":
+            check_exact_memory(length, architecture.depth)
+            start = embedded(architecture, _equal(tokens, length))
+            energies = exact_energies(architecture, start, choice.coupling, choice.finite_width)
+        else:
+            energies = coarse_energies(
+                architecture, length, tokens.repeat_probability, choice.coupling, choice.finite_width
+            )
+        repeated = tokens.repeat_probability > 0
+        if tokens.ids is not None:
+            repeated = np.unique(tokens.ids).size < length
+        effect = _finite_width_effect(architecture, length, choice)
+        words = "" if choice.coupling == "strong" else f", {choice.coupling} coupling"
+        return Profile(
+            np.sqrt(architecture.width * energies),
+            JACOBIAN_NORM,
+            f"predicted at birth{words}",
+            "expectation",
+            card=birth_card(architecture, Regime(length, choice.coupling, repeated, effect)),
+            provenance={
+                "theory": self.name,
+                "length": length,
+                "options": asdict(choice),
+                "tokens": _token_summary(tokens),
+                "architecture": architecture_summary(architecture),
+            },
+        )
+
+
+def architecture_summary(architecture: Architecture) -> dict[str, Any]:
+    """The architecture as plain JSON values, equal layers once with their count."""
+    summary = asdict(architecture)
+    summary["layers"] = [
+        {"count": count, "layer": asdict(layer)} for layer, count in Counter(architecture.layers).items()
+    ]
+    return dict(json.loads(json.dumps(summary)))
+
+
+def _choice(options: Mapping[str, Any], length: int, tokens: TokenLaw) -> Choice:
+    check_options("birth", options, ("coupling", "method", "finite_width"))
+    coupling, method = options.get("coupling", "strong"), options.get("method", "auto")
+    finite_width = options.get("finite_width", True)
+    COUPLINGS[coupling]
+    if method not in METHODS:
+        raise unknown("method", str(method), METHODS)
+    if not isinstance(finite_width, bool):
+        raise invalid("finite_width", "must be True or False", finite_width)
+    if method == "auto":
+        method = "exact" if length <= EXACT_UP_TO or tokens.ids is not None else "coarse"
+    if method == "coarse" and tokens.ids is not None:
+        raise NotApplicable(
+            "method 'coarse' groups positions that look alike and cannot hold token ids; use method='exact', "
+            "or repeat_probability, the share of pairs of positions with equal ids"
+        )
+    return Choice(coupling, method, finite_width)
+
+
+def _equal(tokens: TokenLaw, length: int) -> Float64[np.ndarray, "L L"]:
+    """Probability that the tokens of two positions are equal; 1 on the diagonal."""
+    if tokens.ids is not None:
+        return np.asarray(tokens.ids[:, None] == tokens.ids, dtype=np.float64)
+    equal = np.full((length, length), tokens.repeat_probability)
+    np.fill_diagonal(equal, 1.0)
+    return equal
+
+
+def _finite_width_effect(architecture: Architecture, length: int, choice: Choice) -> float | None:
+    """Largest |log10 change| of the profile without the finite-width term, where that term is extrapolated."""
+    if length / architecture.width <= MEASURED_REACH or choice.coupling != "strong" or not choice.finite_width:
+        return None
+    finite, infinite = (coarse_energies(architecture, length, finite_width=finite) for finite in (True, False))
+    return float(np.abs(0.5 * np.log10(finite / infinite)).max())
+
+
+def _token_summary(tokens: TokenLaw) -> dict[str, Any]:
+    if tokens.ids is None:
+        return {"repeat_probability": tokens.repeat_probability}
+    ids: Int64[np.ndarray, " L"] = np.ascontiguousarray(tokens.ids, dtype="<i8")
+    return {"ids_sha256": sha256(ids.tobytes()).hexdigest(), "distinct": int(np.unique(ids).size)}
+
+
+THEORIES.register("birth", BirthLaw())

@@ -1,0 +1,123 @@
+"""The validity card of the birth law: what was measured in this regime, and where to stop trusting it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from catenary.architecture import Architecture
+from catenary.validity import ValidityCard
+
+SPREAD_VARIANCES = (0.13, 0.36, 0.85, 1.64, 2.7, 6.25)
+SPREADS = (0.12, 0.17, 0.24, 0.30, 0.32, 0.35)
+"""Per-token standard deviation (dex) of one network, one sequence and one probe, measured at these variances."""
+
+ERRORS = {
+    "strong": ((1.0, 0.02), (10.7, 0.05)),
+    "first-order": ((0.36, 0.02), (1.0, 0.05), (2.7, 0.2), (6.25, 0.3), (10.7, 0.4)),
+    "uniform": ((0.13, 0.04),),
+}
+"""Per coupling: up to this logit variance, the largest median |log10 error| that was measured."""
+
+REPEATED_ERRORS = {
+    "strong": ((0.4, 0.03), (2.7, 0.17)),
+    "first-order": ((0.4, 0.03), (2.7, 0.4)),
+    "uniform": ((0.13, 0.04),),
+}
+"""The same with repeated tokens; up to 2.7 it is the error of a class of equally frequent tokens."""
+
+MEASURED_REACH = 4.0
+"""Largest length/width at which the law was compared with networks."""
+
+
+@dataclass(frozen=True)
+class Regime:
+    """What a prediction was made of, as far as its validity depends on it."""
+
+    length: int
+    coupling: str
+    repeated: bool
+    finite_width_effect: float | None = None
+
+
+def birth_card(architecture: Architecture, regime: Regime) -> ValidityCard:
+    """The card of one prediction of the birth law.
+
+    Expected errors are medians over positions of |log10 prediction/measurement| against the root mean square over
+    ensembles of untrained networks: random distinct tokens, widths 256 to 2048, length/width up to 4. Outside what
+    was measured the error is None, not a guess. Source: measured for this package; see docs/claims.md.
+    """
+    variance = architecture.logit_variance
+    reach = regime.length / architecture.width
+    steps = (REPEATED_ERRORS if regime.repeated else ERRORS).get(regime.coupling, ())
+    error = next((error for bound, error in steps if variance <= bound), None)
+    if reach > MEASURED_REACH:
+        error = None
+    return ValidityCard(
+        logit_variance=variance,
+        width=architecture.width,
+        length_over_width=reach,
+        expected_median_error=error,
+        token_spread=token_spread(variance),
+        statements=tuple(_statements(architecture, regime, error)),
+        assumed=architecture.assumed,
+        not_expressed=architecture.not_expressed,
+    )
+
+
+def token_spread(variance: float) -> float | None:
+    """Per-token spread (dex) of a single network around the law, interpolated in ln v; None above v = 10.7.
+
+    Below v = 0.13 the value there is kept: one probe's own noise is most of it.
+    """
+    if variance > 10.7:
+        return None
+    if variance <= SPREAD_VARIANCES[0]:
+        return SPREADS[0]
+    return float(np.interp(np.log(variance), np.log(SPREAD_VARIANCES), SPREADS))
+
+
+def _statements(architecture: Architecture, regime: Regime, error: float | None) -> list[str]:
+    variance, reach = architecture.logit_variance, regime.length / architecture.width
+    said = [
+        "The law predicts the root mean square over networks and sequences, not one network.",
+        f"Attention-logit variance at birth {variance:.2g}: {_variance_words(regime.coupling, variance, error)}",
+    ]
+    spread = token_spread(variance)
+    if spread is not None:
+        said.append(f"One network, one sequence and one probe scatter around it by {spread:.2f} dex per token.")
+    if variance > 1:
+        said.append("One network cannot confirm or refute the law here: pool at least 100 (network, sequence) pairs.")
+    accuracy = "0.03 dex" if variance <= 1 else "0.05 to 0.1 dex"
+    said.append(f"The first 8 tokens, one by one, are verified only to {accuracy}.")
+    if reach > MEASURED_REACH:
+        said.append(
+            f"Length/width is {reach:.2g}; the law was measured up to {MEASURED_REACH:.0f}, so the finite-width term "
+            f"is extrapolated{_effect_words(regime.finite_width_effect)}."
+        )
+    if regime.repeated:
+        said.append(
+            "Repeated tokens: verified for logit variance up to 0.4; at 2.7 a class of equally frequent tokens errs by "
+            "up to 0.17 dex."
+        )
+        if architecture.position == "rope":
+            said.append("Repeated tokens with RoPE, which is left out: the last token is up to 0.2 dex too high.")
+    elif architecture.position == "rope":
+        said.append("RoPE is left out: for distinct tokens it moves the mean profile by less than 0.01 dex.")
+    limit = architecture.max_length
+    if architecture.position == "learned" and limit is not None and regime.length > limit:
+        said.append(f"The network has {limit} learned positions; a length of {regime.length} cannot be measured on it.")
+    return said
+
+
+def _variance_words(coupling: str, variance: float, error: float | None) -> str:
+    if error is not None:
+        return f"median error of log10 at most {error:.2g} where it was measured."
+    if variance > 10.7:
+        return "above 10.7 the law was never measured."
+    return f"with the {coupling} coupling and this input the law was not measured here."
+
+
+def _effect_words(effect: float | None) -> str:
+    return "" if effect is None else f"; leaving it out moves the profile by up to {effect:.2g} dex"
