@@ -76,7 +76,7 @@ def _text(model: str, revision: str | None) -> Located:
         raise MissingResource(f"no file or folder {model!r}; looked in {printable(os.getcwd())!r}")
     if model.lower() in list_presets():
         return _preset(model)
-    return _hub(model, revision)
+    return _hub_or_preset(model, revision)
 
 
 def _mapping(config: Mapping[str, Any]) -> Located:
@@ -104,8 +104,15 @@ def _preset(name: str) -> Located:
 
 
 def _hub(repo: str, revision: str | None) -> Located:
+    file = fetch_config(repo, revision)
+    source = f"hub {repo}, commit {file.parent.name}"
+    return Located(_prefixed(file), "hub", source, file.parent, printable(repo))
+
+
+def _hub_or_preset(repo: str, revision: str | None) -> Located:
+    """The hub id, or the preset with its values where the hub cannot be asked; a refusal names the nearest preset."""
     try:
-        file = fetch_config(repo, revision)
+        return _hub(repo, revision)
     except HubUnreachable as error:
         preset = preset_of_hub_id(repo) if revision is None else None
         if preset is None:
@@ -114,8 +121,6 @@ def _hub(repo: str, revision: str | None) -> Located:
         return Located(preset.config, "preset", source, None, preset.name)
     except MissingResource as error:
         raise MissingResource(f"{error}; {_suggestion(repo)}") from None
-    source = f"hub {repo}, commit {file.parent.name}"
-    return Located(_prefixed(file), "hub", source, file.parent, printable(repo))
 
 
 def _prefixed(file: Path) -> dict[str, Any]:

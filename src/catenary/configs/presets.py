@@ -14,10 +14,11 @@ from catenary.errors import unknown
 
 @dataclass(frozen=True)
 class Preset:
-    """One shipped config: its name, where the values were published, and the values."""
+    """One shipped config: its name, the hub id that published the values, other ids with the same, the values."""
 
     name: str
     source: str
+    also: tuple[str, ...]
     config: Mapping[str, Any]
 
 
@@ -35,13 +36,13 @@ def load_preset(name: str) -> Preset:
         raise unknown("preset", name, list_presets())
     text = files("catenary.configs").joinpath("presets", f"{key}.json").read_text(encoding="utf-8")
     stored = json.loads(text)
-    return Preset(key, stored["source"], stored["config"])
+    return Preset(key, stored["source"], tuple(stored.get("also", ())), stored["config"])
 
 
 def preset_of_hub_id(repo: str) -> Preset | None:
-    """The preset whose values were published as the hub id ``repo``, or None."""
+    """The preset whose values were published under the hub id ``repo``, or None."""
     for name in list_presets():
         preset = load_preset(name)
-        if preset.source.lower() == repo.lower():
+        if repo.lower() in {published.lower() for published in (preset.source, *preset.also)}:
             return preset
     return None
