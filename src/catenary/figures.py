@@ -1,17 +1,13 @@
-"""Profiles to charts: one grammar for the notebook, the page and the exported file. Computes nothing but drawing data.
-
-A chart is its Vega-Lite JSON, built here as a plain dict and handed out as an Altair chart, which checks it.
-"""
+"""Charts of profiles for a notebook or a file: Altair charts, and SVG, PNG or PDF by suffix."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from catenary.drawing import Curve, clean, curves, digits, kept, rows
+from catenary import charts
+from catenary.charts import HOVER, Spec
 from catenary.errors import invalid
 from catenary.profile import Profile
 from catenary.registry import Registry
@@ -21,21 +17,8 @@ from catenary.store import replacing
 if TYPE_CHECKING:
     import altair
 
-INK, MUTED, FAINT, NOISE = "#1d242c", "#59636e", "#e3e7eb", "#b9c1c9"
-"""Titles, axis text, grid lines and the noise band. The page maps each to its dark twin by this exact value."""
-
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
-
-HOVER = "hover"
-"""The name of the layer that answers the pointer; still pictures are drawn without it."""
-
-Spec = dict[str, Any]
-
-FRONT: Spec = {"name": "front", "select": {"type": "point", "fields": ["curve"]}, "bind": "legend", "views": ["line"]}
-NEAR: Spec = {
-    "name": "near", "views": [HOVER],
-    "select": {"type": "point", "nearest": True, "on": "pointermove", "clear": "pointerout"},
-}
+    Chart = altair.LayerChart | Spec
+    """An Altair chart, or the Vega-Lite JSON of one."""
 
 
 def overlay(
@@ -57,64 +40,7 @@ def overlay(
     Raises:
         InvalidInput: as ``catenary.drawing.curves``; or ``tokens`` not an interval inside 1..L.
     """
-    drawn = curves(items)
-    lengths = {len(curve.profile) for curve in drawn}
-    if tokens is not None:
-        _check(tokens, lengths)
-    behind_first = sorted(drawn, key=lambda curve: curve.predicted)
-    data = [row for curve in behind_first for row in _visible(curve, tokens)]
-    banded = any("low" in row for row in data)
-    x = _x_axis(lengths, tokens)
-    y = {
-        "field": "shown", "type": "quantitative", "title": f"influence on the last token, {_symbol(drawn)}",
-        "scale": {"type": "log", "nice": False, "padding": 8} if log else {"type": "linear", "zero": True},
-        "axis": {"format": ".4~g"} | ({"values": _round_values(data)} if log else {"tickCount": 6}),
-    }
-    key = {"legend": {"title": None, "symbolType": "stroke", "symbolOpacity": 1}}
-    colour = _channel(drawn, "colour") | key
-    forward = {"condition": {"param": "front", "value": 1.0}, "value": 0.15}
-    near = {"condition": {"param": "near", "empty": False, "value": 1.0}, "value": 0.0}
-    layers: list[Spec] = []
-    if banded:
-        layers.append({
-            "name": "band",
-            "transform": [{"filter": "bands && isValid(datum.low) && (datum.low > 0 || !logarithmic)"}],
-            "mark": {"type": "area", "opacity": 0.17, "aria": False},
-            "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour},
-        })
-    layers.append({
-        "name": "line",
-        "transform": [{"filter": "!isValid(datum.marker)"}],
-        "mark": {"type": "line", "strokeWidth": 1.8, "strokeJoin": "round", "aria": False,
-                 "invalid": "break-paths-show-domains"},
-        "encoding": {"x": x, "y": y, "color": colour, "strokeDash": _channel(drawn, "dash") | key,
-                     "opacity": forward},
-    })
-    layers.append({
-        "name": "last",
-        "transform": [{"filter": "isValid(datum.marker) && datum.shown !== null"}],
-        "mark": {"type": "point", "size": 75, "strokeWidth": 2.2, "aria": False},
-        "encoding": {"x": x, "y": y, "color": colour, "opacity": forward,
-                     "shape": {"field": "marker", "type": "nominal", "scale": None, "legend": None}},
-    })
-    layers.append({
-        "name": HOVER,
-        "transform": [{"filter": "datum.shown !== null"}],
-        "mark": {"type": "point", "size": 50, "filled": True, "aria": False},
-        "encoding": {"x": x, "y": y, "color": colour, "opacity": near, "tooltip": _tooltip(x, banded)},
-    })
-    spec = {
-        "description": describe(items),
-        "params": [{"name": "hidden", "value": []}, {"name": "bands", "value": True},
-                   {"name": "logarithmic", "value": log}, FRONT, NEAR],
-        "transform": [
-            {"filter": "indexof(hidden, datum.curve) < 0"},
-            {"calculate": "datum.value > 0 || !logarithmic ? datum.value : null", "as": "shown"},
-        ],
-        "layer": layers,
-    }
-    note = thinning(items) if tokens is None else ""
-    return _chart(spec, data, width=720 if tokens is None else 330, height=380 if tokens is None else 250, note=note)
+    return _altair(charts.overlay(items, log=log, tokens=tokens))
 
 
 def residuals(a: Profile | Sample, b: Profile | Sample) -> altair.LayerChart:
@@ -127,80 +53,17 @@ def residuals(a: Profile | Sample, b: Profile | Sample) -> altair.LayerChart:
     Raises:
         InvalidInput: when the two have different lengths or quantities, or hold more than one curve each.
     """
-    drawn = curves([a, b])
-    if len(drawn) != 2:
-        raise invalid("a and b", "must be one curve each", f"{len(drawn)} curves", "call .select(condition, step)")
-    first, second = (curve.profile for curve in drawn)
-    if len(first) != len(second):
-        raise invalid("a and b", "must have one length", f"{len(first)} and {len(second)}")
-    data: list[Spec] = []
-    for j in np.union1d(kept(first), kept(second)):
-        if not (first.values[j] > 0 and second.values[j] > 0):
-            continue
-        row: Spec = {"token": int(j) + 1, "ratio": digits(float(np.log10(first.values[j] / second.values[j])))}
-        if first.standard_error is not None or second.standard_error is not None:
-            row["noise"] = digits(2 * float(np.hypot(_relative(first, j), _relative(second, j))) / float(np.log(10)))
-        if j == len(first) - 1:
-            row["last"] = True
-        data.append(row)
-    x = _x_axis({len(first)}, None)
-    y = {"field": "ratio", "type": "quantitative", "title": "log10 ratio (dex)", "axis": {"tickCount": 5}}
-    colour = {"value": drawn[0].colour}
-    layers: list[Spec] = [
-        {"name": "noise", "transform": [{"filter": "isValid(datum.noise)"},
-                                        {"calculate": "-datum.noise", "as": "below"}],
-         "mark": {"type": "area", "color": NOISE, "opacity": 0.55, "aria": False},
-         "encoding": {"x": x, "y": y | {"field": "below"}, "y2": {"field": "noise"}}},
-        {"name": "zero", "data": {"values": [{}]}, "mark": {"type": "rule", "color": MUTED, "aria": False},
-         "encoding": {"y": {"datum": 0, "type": "quantitative"}}},
-        {"name": "line", "transform": [{"filter": "!datum.last"}],
-         "mark": {"type": "line", "strokeWidth": 1.2, "aria": False}, "encoding": {"x": x, "y": y, "color": colour}},
-        {"name": "last", "transform": [{"filter": "datum.last === true"}],
-         "mark": {"type": "point", "size": 60, "filled": True, "aria": False},
-         "encoding": {"x": x, "y": y, "color": colour}},
-        {"name": HOVER, "mark": {"type": "point", "size": 50, "filled": True, "aria": False},
-         "encoding": {
-             "x": x, "y": y, "color": colour,
-             "opacity": {"condition": {"param": "near", "empty": False, "value": 1.0}, "value": 0.0},
-             "tooltip": [{"field": "token", "type": "quantitative", "title": "token"},
-                         {"field": "ratio", "type": "quantitative", "title": "log10 ratio", "format": "+.3f"},
-                         {"field": "noise", "type": "quantitative", "title": "2 standard errors", "format": ".3f"}]}},
-    ]
-    title = f"log10 ratio of {drawn[0].label} to {drawn[1].label} by token position"
-    spec = {"description": title, "params": [NEAR], "layer": layers}
-    return _chart(spec, data, width=720, height=200, note=thinning([a]))
+    return _altair(charts.residuals(a, b))
 
 
-def describe(items: Sequence[Profile | Sample]) -> str:
-    """Say what an overlay of these curves shows, with its numbers: the text alternative of the chart."""
-    drawn = curves(items)
-    parts = []
-    for curve in drawn:
-        v, lowest = curve.profile.values, int(curve.profile.values[1:-1].argmin()) + 1 if len(curve.profile) > 2 else 0
-        parts.append(
-            f"{curve.label}: first token {v[0]:.3g}, middle {v[len(v) // 2]:.3g}, lowest inside {v[lowest]:.3g} "
-            f"at token {lowest + 1} of {len(v)}, last {v[-1]:.3g}"
-        )
-    return f"Influence {_symbol(drawn)} of each token on the last one. " + ". ".join(parts) + "."
-
-
-def thinning(items: Sequence[Profile | Sample]) -> str:
-    """Say how many positions an overlay draws, or nothing when it draws them all."""
-    thinned = {(len(kept(c.profile)), len(c.profile)) for c in curves(items) if len(kept(c.profile)) < len(c.profile)}
-    if not thinned:
-        return ""
-    drawn, length = max(thinned)
-    return f"{drawn:,} of {length:,} positions drawn, denser at both ends; first, last and extremes kept"
-
-
-def to_svg(chart: altair.LayerChart) -> str:
+def to_svg(chart: Chart) -> str:
     """Draw a chart as one SVG element; text stays text, and no font or file is fetched."""
     import vl_convert
 
     return str(vl_convert.vegalite_to_svg(still(chart)))
 
 
-def save(chart: altair.LayerChart, path: Path | str) -> Path:
+def save(chart: Chart, path: Path | str) -> Path:
     """Write a chart as SVG, PNG (two pixels a point) or PDF, by the suffix of ``path``; the file appears whole.
 
     Raises:
@@ -211,121 +74,39 @@ def save(chart: altair.LayerChart, path: Path | str) -> Path:
         raise invalid("path", f"must end in one of {', '.join(FORMATS)}", str(target))
     if not target.parent.is_dir():
         raise invalid("path", "must lie in an existing folder", str(target))
-    content = FORMATS[target.suffix.lower()](still(chart))
+    content = FORMATS[target.suffix.lower()](to_svg(chart))
     with replacing(target) as file:
         file.write_bytes(content)
     return target
 
 
-def still(chart: altair.LayerChart) -> Spec:
+def still(chart: Chart) -> Spec:
     """The chart's Vega-Lite JSON without the layer that answers the pointer."""
-    spec: Spec = chart.to_dict()
+    spec = chart if isinstance(chart, dict) else chart.to_dict()
     layers = [layer for layer in spec["layer"] if layer.get("name") != HOVER]
-    params = [param for param in spec.get("params", []) if HOVER not in param.get("views", [])]
+    params = [param for param in spec["params"] if HOVER not in param.get("views", [])]
     return spec | {"layer": layers, "params": params}
 
 
-def _svg(spec: Spec) -> bytes:
-    import vl_convert
-
-    return str(vl_convert.vegalite_to_svg(spec)).encode()
-
-
-def _png(spec: Spec) -> bytes:
-    import vl_convert
-
-    return bytes(vl_convert.vegalite_to_png(spec, scale=2))
-
-
-def _pdf(spec: Spec) -> bytes:
-    import vl_convert
-
-    return bytes(vl_convert.vegalite_to_pdf(spec))
-
-
-FORMATS: Registry[Callable[[Spec], bytes]] = Registry("figure format")
-for _suffix, _draw in ((".svg", _svg), (".png", _png), (".pdf", _pdf)):
-    FORMATS.register(_suffix, _draw)
-
-
-def _chart(spec: Spec, data: list[Spec], *, width: int, height: int, note: str) -> altair.LayerChart:
+def _altair(spec: Spec) -> altair.LayerChart:
     import altair
 
-    axis = {
-        "labelColor": MUTED, "titleColor": INK, "gridColor": FAINT, "domainColor": FAINT, "tickColor": FAINT,
-        "labelFont": FONT, "titleFont": FONT, "labelFontSize": 12, "titleFontSize": 12.5, "titleFontWeight": 500,
-        "titlePadding": 10, "labelPadding": 6, "tickSize": 4,
-    }
-    title = {"title": {"text": "", "subtitle": note, "anchor": "start"}} if note else {}
-    return altair.LayerChart.from_dict(title | spec | {
-        "$schema": altair.SCHEMA_URL,
-        "data": {"name": "drawn"}, "datasets": {"drawn": data}, "width": width, "height": height,
-        "background": "white", "padding": 10,
-        "config": {
-            "view": {"stroke": None}, "axis": axis, "axisX": {"grid": False}, "font": FONT,
-            "title": {"subtitleColor": MUTED, "subtitleFont": FONT, "subtitleFontSize": 12},
-            "legend": {"orient": "top", "direction": "vertical", "labelColor": INK, "labelFont": FONT,
-                       "labelFontSize": 12.5, "labelLimit": 640, "symbolSize": 130, "symbolStrokeWidth": 2},
-        },
-    })
+    return altair.LayerChart.from_dict(spec)
 
 
-def _x_axis(lengths: set[int], tokens: tuple[int, int] | None) -> Spec:
-    if len(lengths) > 1:
-        return {"field": "x", "type": "quantitative", "title": "position as a fraction of the context",
-                "scale": {"domain": [0, 1.015], "nice": False}, "axis": {"values": [0, 0.25, 0.5, 0.75, 1]}}
-    first, last = tokens or (1, next(iter(lengths)))
-    pad = 0.015 * (last - first)
-    return {"field": "token", "type": "quantitative", "title": "token position (1 = first)",
-            "scale": {"domain": [first - pad, last + pad], "nice": False},
-            "axis": {"values": _round_tokens(first, last), "format": ",d", "labelOverlap": "greedy"}}
+def _png(svg: str) -> bytes:
+    import vl_convert
+
+    return bytes(vl_convert.svg_to_png(svg, scale=2))
 
 
-def _round_tokens(first: int, last: int) -> list[int]:
-    """The first and last token, and round numbers between them that keep away from both."""
-    step = next(s for k in range(12) for s in (10**k, 2 * 10**k, 5 * 10**k) if (last - first) / s <= 7)
-    inner = range(step, last, step)
-    return [first, *(t for t in inner if first + 0.6 * step < t < last - 0.6 * step), last]
+def _pdf(svg: str) -> bytes:
+    import vl_convert
+
+    return bytes(vl_convert.svg_to_pdf(svg))
 
 
-def _round_values(data: Sequence[Spec]) -> list[float]:
-    """Round numbers for a logarithmic axis: 1-2-5 steps below three decades, whole decades above."""
-    seen = [v for row in data for v in (row["value"], row.get("low"), row.get("high")) if v]
-    low, high = np.log10(min(seen)), np.log10(max(seen))
-    every = max(1, round(high - low) // 6)
-    steps = (1, 2, 5) if high - low < 3 else (1,)
-    decades = range(int(np.floor(low)), int(np.ceil(high)) + 1)
-    return [float(f"{m}e{k}") for k in decades if k % every == 0 for m in steps]
-
-
-def _channel(drawn: Sequence[Curve], attribute: str) -> Spec:
-    values = [list(v) if isinstance(v := getattr(curve, attribute), tuple) else v for curve in drawn]
-    return {"field": "curve", "type": "nominal", "scale": {"domain": [curve.label for curve in drawn], "range": values},
-            "legend": None}
-
-
-def _tooltip(x: Spec, banded: bool) -> list[Spec]:
-    position = {"field": x["field"], "type": "quantitative", "title": "token" if x["field"] == "token" else "x"}
-    value = {"field": "value", "type": "quantitative", "title": "influence", "format": ".4~g"}
-    band = [{"field": "low", "type": "quantitative", "title": "p16", "format": ".4~g"},
-            {"field": "high", "type": "quantitative", "title": "p84", "format": ".4~g"}]
-    return [{"field": "curve", "type": "nominal", "title": "curve"}, position, value, *(band if banded else [])]
-
-
-def _visible(curve: Curve, tokens: tuple[int, int] | None) -> list[Spec]:
-    if tokens is None:
-        return rows(curve)
-    return [row for row in rows(curve, limit=None) if tokens[0] <= row["token"] <= tokens[1]]
-
-
-def _check(tokens: tuple[int, int], lengths: set[int]) -> None:
-    if len(lengths) > 1 or not 1 <= tokens[0] < tokens[1] <= min(lengths):
-        raise invalid("tokens", f"must be an interval inside 1..L of profiles of one length {sorted(lengths)}", tokens)
-
-
-def _relative(profile: Profile, j: int) -> float:
-    return 0.0 if profile.standard_error is None else float(profile.standard_error[j] / profile.values[j])
-
-
-def _symbol(drawn: Sequence[Curve]) -> str:
-    return clean(drawn[0].profile.quantity.symbol)
+FORMATS: Registry[Callable[[str], bytes]] = Registry("figure format")
+FORMATS.register(".svg", str.encode)
+FORMATS.register(".png", _png)
+FORMATS.register(".pdf", _pdf)

@@ -1,0 +1,95 @@
+// Turns the still pictures into charts that answer the pointer. Without it the page is complete, only quieter.
+(() => {
+  "use strict";
+  const specs = JSON.parse(document.getElementById("charts").textContent);
+  const heights = { overlay: [380, 300], end: [230, 230], ratio: [190, 190] };
+  const options = {
+    mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false,
+    tooltip: { disableDefaultStyle: true },
+  };
+
+  // A copy of a chart's JSON for the width of this window and the scale that is switched on.
+  function fitted(spec, kind, state) {
+    const copy = structuredClone(spec);
+    copy.width = "container";
+    copy.height = heights[kind][window.innerWidth < 640 ? 1 : 0];
+    copy.autosize = { type: "fit-x", contains: "padding" };
+    for (const layer of copy.layer) {
+      const y = layer.encoding.y;
+      if (kind !== "ratio" && state.scale === "linear") {
+        y.scale = { type: "linear", zero: true };
+        y.axis = { format: ".4~g", tickCount: 6 };
+      }
+      if (window.innerWidth < 640) y.title = null;
+    }
+    for (const param of copy.params || []) {
+      if (param.name === "logarithmic") param.value = state.scale === "log";
+      if (param.name === "bands") param.value = state.bands;
+      if (param.name === "hidden") param.value = [...state.hidden];
+    }
+    return copy;
+  }
+
+  async function draw(figure, state) {
+    const name = figure.dataset.chart;
+    const live = figure.querySelector(".live");
+    const still = figure.querySelector(".still");
+    const kind = [...figure.classList].find((word) => word in heights);
+    live.hidden = false;
+    try {
+      if (figure.view) figure.view.finalize();
+      const result = await window.vegaEmbed(live, fitted(specs[name], kind, state), options);
+      figure.view = result.view;
+      still.hidden = true;
+      figure.dataset.running = state.scale;
+    } catch (problem) {
+      live.hidden = true;
+      still.hidden = false;
+      throw problem;
+    }
+  }
+
+  function press(button, on) {
+    button.setAttribute("aria-pressed", String(on));
+  }
+
+  function start(group) {
+    const state = { scale: "log", bands: true, hidden: new Set() };
+    const figures = [...group.querySelectorAll("figure[data-chart]")];
+    const redraw = () => Promise.all(figures.map((figure) => draw(figure, state)));
+    const send = (signal, value) => figures.forEach((figure) => figure.view && figure.view.signal(signal, value).run());
+
+    const scales = [...group.querySelectorAll("[data-scale]")];
+    scales.forEach((button) => button.addEventListener("click", () => {
+      state.scale = button.dataset.scale;
+      scales.forEach((other) => press(other, other === button));
+      redraw();
+    }));
+    group.querySelectorAll("[data-bands]").forEach((button) => button.addEventListener("click", () => {
+      state.bands = !state.bands;
+      press(button, state.bands);
+      send("bands", state.bands);
+    }));
+    group.querySelectorAll("[data-curve]").forEach((entry) => {
+      const name = entry.querySelector(".name");
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...name.childNodes);
+      name.append(button);
+      press(button, true);
+      button.addEventListener("click", () => {
+        const curve = entry.dataset.curve;
+        const shown = state.hidden.delete(curve);
+        if (!shown) state.hidden.add(curve);
+        press(button, shown);
+        send("hidden", [...state.hidden]);
+      });
+    });
+    group.querySelectorAll(".tools").forEach((tools) => { tools.hidden = false; });
+    return redraw();
+  }
+
+  const grouped = [...document.querySelectorAll("[data-group]")].map(start);
+  const alone = [...document.querySelectorAll("figure.ratio[data-chart]")].map((figure) => draw(figure, { scale: "log" }));
+  Promise.all([...grouped, ...alone]).then(() => { document.documentElement.dataset.ready = "yes"; });
+})();

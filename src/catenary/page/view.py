@@ -1,0 +1,214 @@
+"""From curves, shapes and comparisons to the plain cells and sentences that the page prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from catenary.comparison import Comparison
+from catenary.drawing import clean, is_predicted, unique
+from catenary.page.claims import Contents
+from catenary.profile import Profile
+from catenary.reading import Reading, number
+from catenary.sample import Sample
+from catenary.shape import Shape, default_average
+
+Part = Profile | Sample
+"""One curve: a profile, or a sample of one condition and one step."""
+
+TOGETHER = 4
+"""Up to this many curves share one chart; more are drawn one chart per condition."""
+
+SIDE = ("LIM", "energy share", "single-token")
+"""Shape numbers that stand in the second table: other authors' indices, and ones that are read with a warning."""
+
+CONDITIONS: Mapping[str, str] = {
+    "random": "Random token vectors", "zipf": "Zipf tokens", "vanilla": "One document per window",
+    "chunked": "Excerpts of different documents joined", "given": "Given tokens",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: the number, what stands small beside it, and whether it is no more than noise."""
+
+    main: str
+    aside: str = ""
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table: name, meaning, and one cell per column."""
+
+    name: str
+    meaning: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A caption, column heads and rows."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def parts(items: Sequence[Profile | Sample]) -> tuple[Part, ...]:
+    """Every curve on its own, under a label that is short, printable and unlike the others."""
+    single: list[Part] = []
+    for item in items:
+        if isinstance(item, Sample):
+            single += [item.select(c, s) for c in item.conditions for s in item.steps]
+        else:
+            single.append(item)
+    return tuple(
+        replace(part, label=label) for part, label in zip(single, unique([p.label for p in single]), strict=True)
+    )
+
+
+def groups(single: Sequence[Part]) -> list[tuple[str, tuple[Part, ...]]]:
+    """Which curves share a chart: all of them up to ``TOGETHER``, else by condition, in the order given."""
+    if len(single) <= TOGETHER:
+        return [("", tuple(single))]
+    by_condition: dict[str, list[Part]] = {}
+    for part in single:
+        by_condition.setdefault(condition(part), []).append(part)
+    made = []
+    for name, members in by_condition.items():
+        for start in range(0, len(members), TOGETHER):
+            made.append((CONDITIONS.get(name, clean(name) if name else ""), tuple(members[start : start + TOGETHER])))
+    return made
+
+
+def condition(part: Part) -> str:
+    """The input condition of a curve, or an empty word."""
+    if isinstance(part, Sample):
+        return part.conditions[0]
+    return str(part.provenance.get("condition", ""))
+
+
+def contents(single: Sequence[Part]) -> Contents:
+    """Which kinds of curve there are; weights are known from provenance, theories from their card."""
+    weights = {part.provenance.get("weights") for part in single}
+    predicted = any(isinstance(part, Profile) and is_predicted(part) for part in single)
+    return Contents(predicted, "untrained" in weights, "pretrained" in weights)
+
+
+def averaged(part: Part) -> str:
+    """In words: what one curve is an average of."""
+    if isinstance(part, Profile):
+        return "expectation computed from the config" if is_predicted(part) else _average(part.average)
+    counts = [(part.nets, "network"), (part.sequences, "sequence"), (part.probes, "probe")]
+    words = ", ".join(f"{n:,} {name}{'s' if n != 1 else ''}" for n, name in counts)
+    return f"{_average(default_average(part))} over {words}"
+
+
+def _average(average: str) -> str:
+    return {"rms": "root mean square", "log": "log-mean", "mean": "mean"}.get(average, "single curve")
+
+
+def sureness(shape: Shape) -> str:
+    """In words: how sure a shape is."""
+    if shape.unknown:
+        return shape.unknown
+    return (
+        f"95 % over {shape.count} {shape.unit}s; noise floor {number(shape.noise_floor)} dex, "
+        f"split-half reliability {number(shape.reliability)}"
+    )
+
+
+def shape_tables(shapes: Sequence[Shape]) -> tuple[Table, Table]:
+    """The shape table and the table of further indices, one column per curve."""
+    heads = tuple(shape.label for shape in shapes)
+    verdict = Row("verdict", "shape of the body, and whether the last token is a spike",
+                  tuple(Cell(shape.verdict.words) for shape in shapes))
+    certainty = [
+        Row("noise floor", "of a block log-mean, dex: half against half, over √2",
+            tuple(_plain(shape.noise_floor, shape.unknown) for shape in shapes)),
+        Row("reliability", "split-half correlation of the blocks",
+            tuple(_plain(shape.reliability, shape.unknown or "a half is constant") for shape in shapes)),
+    ]
+    rows = [Row(name, meaning, tuple(map(_reading, cells)))
+            for name, meaning, cells in _lines([shape.readings for shape in shapes])]
+    main = [row for row in rows if not row.name.startswith(SIDE)]
+    side = [row for row in rows if row.name.startswith(SIDE)]
+    return (
+        Table("Shape of each curve. In brackets: 95 % interval.", heads, (verdict, *main, *certainty)),
+        Table("Further indices of the same curves.", heads, tuple(side)),
+    )
+
+
+def comparison_tables(comparisons: Sequence[Comparison]) -> tuple[Table, Table]:
+    """Errors by region of positions, and every other figure, one column per comparison."""
+    heads = tuple(f"{c.a.label} / {c.b.label}" for c in comparisons)
+    by_region = [Row(name.replace("error ", "").replace("shape ", ""), "",
+                     tuple(_reading(cell, signed=True) for cell in cells))
+                 for name, _, cells in _lines([c.regions for c in comparisons])]
+    names = {reading.name for c in comparisons for reading in c.regions}
+    rest = [Row(name, meaning, tuple(map(_reading, cells)))
+            for name, meaning, cells in _lines([c.readings for c in comparisons]) if name not in names]
+    return (
+        Table("Median log10 ratio by region of positions (dex; 0.30 is a factor of 2). Small: the noise floor. "
+              "Pale: no more than noise.", heads, tuple(by_region)),
+        Table("All other figures.", heads, tuple(rest)),
+    )
+
+
+def _lines(columns: Sequence[Sequence[Reading]]) -> list[tuple[str, str, list[Reading | None]]]:
+    """Readings of several columns side by side, by name, in the order they first appear."""
+    meanings: dict[str, str] = {}
+    for column in columns:
+        for reading in column:
+            meanings.setdefault(reading.name, reading.meaning)
+    tables = [{reading.name: reading for reading in column} for column in columns]
+    return [(name, meaning, [table.get(name) for table in tables]) for name, meaning in meanings.items()]
+
+
+def _reading(reading: Reading | None, signed: bool = False) -> Cell:
+    if reading is None:
+        return Cell("")
+    if math.isnan(reading.value):
+        return Cell("–", reading.reason)
+    main = f"{reading.value:+.3f}" if signed else number(reading.value)
+    quiet = reading.floor is not None and abs(reading.value) <= reading.floor
+    if reading.low is not None and reading.high is not None:
+        return Cell(main, f"[{number(reading.low)}, {number(reading.high)}]", quiet)
+    return Cell(main, "" if reading.floor is None else f"floor {number(reading.floor)}", quiet)
+
+
+def _plain(value: float, reason: str) -> Cell:
+    return Cell("–", reason) if math.isnan(value) else Cell(number(value))
+
+
+def card_rows(profile: Profile) -> list[tuple[str, str]]:
+    """The numbers of a prediction's validity card as (name, value)."""
+    card = profile.card
+    if card is None:
+        return []
+    error, spread = card.expected_median_error, card.token_spread
+    return [
+        ("attention-logit variance at birth", number(card.logit_variance)),
+        ("width", f"{card.width:,}"),
+        ("length / width", number(card.length_over_width)),
+        ("expected median error", "never measured in this regime" if error is None else f"{number(error)} dex"),
+        ("scatter of one network and sequence", "not known" if spread is None else f"{number(spread)} dex per token"),
+    ]
+
+
+def flat(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
+    """Nested plain values as (dotted name, text) lines; long texts are cut, long lists are counted."""
+    lines: list[tuple[str, str]] = []
+    for key, entry in value.items():
+        name = clean(f"{prefix}{key}", 80)
+        if isinstance(entry, Mapping) and entry:
+            lines += flat(entry, f"{name}.")
+        elif isinstance(entry, (list, tuple)) and len(entry) > 24:
+            lines.append((name, f"{len(entry):,} entries"))
+        else:
+            text = ", ".join(map(str, entry)) if isinstance(entry, (list, tuple)) else str(entry)
+            lines.append((name, clean(text, 300)))
+    return lines
