@@ -6,6 +6,7 @@ covariance D of the gradients of the last token. No parameter is fitted.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from catenary.architecture import Architecture, Causal, Layer
 from catenary.errors import NotApplicable, invalid
 from catenary.theory.couplings import COUPLINGS, Coupling
 from catenary.theory.feed_forward import FeedForwardKernels, feed_forward_kernels
-from catenary.theory.pairs import Matrix, Pairs, Positions, Singles, Vector
+from catenary.theory.pairs import Matrix, Mean, Pairs, Positions, Singles, Vector, constant
 
 FULL_TAPE = 1 << 30
 """Bytes up to which every layer's intermediate matrices are kept; above, one matrix per layer, and the rest again."""
@@ -44,16 +45,23 @@ class Fluctuating:
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """One block's forward pass: correlations and scales in front of both branches, and the covariance between them."""
+    """What the backward pass needs of one block's forward pass: correlations and scales in front of both branches."""
 
     correlation: Pairs
     scale: Vector
     half: Matrix
     mean: Pairs
     fluctuating: Fluctuating | None
-    inner: Pairs
     inner_correlation: Pairs
     inner_scale: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One block's forward pass, and the covariance between its two branches."""
+
+    passed: Pass
+    inner: Pairs
 
 
 def birth_energies(
@@ -95,19 +103,19 @@ def birth_energies(
     """
     blocks = _blocks(architecture, positions, coupling, finite_width)
     size = start.same.size
-    keep = 7 * 8 * size**2 * len(blocks) <= FULL_TAPE
+    keep = 6 * 8 * size**2 * len(blocks) <= FULL_TAPE
     tape: list[Pass | Pairs] = []
     covariance = start
     for block in blocks:
-        passed = _forward(block, positions, covariance)
-        tape.append(passed if keep else covariance)
-        covariance = passed.inner + passed.inner_correlation.map(block.feed_forward.forward)
+        step = _forward(block, positions, covariance)
+        tape.append(step.passed if keep else covariance)
+        covariance = step.passed.inner_correlation.map(block.feed_forward.forward).plus(step.inner)
     last = np.zeros((size, size))
     last[-1, -1] = 1.0
     gradient = Pairs(last, last.diagonal().copy())
     for block in reversed(blocks):
         taped = tape.pop()
-        passed = taped if isinstance(taped, Pass) else _forward(block, positions, taped)
+        passed = taped if isinstance(taped, Pass) else _forward(block, positions, taped).passed
         gradient = _backward(block, positions, passed, gradient)
     return gradient.same
 
@@ -176,65 +184,56 @@ def _blocks(architecture: Architecture, positions: Positions, coupling: str, fin
     return [known[layer] for layer in architecture.layers]
 
 
-def _forward(block: Block, positions: Positions, covariance: Pairs) -> Pass:
+def _forward(block: Block, positions: Positions, covariance: Pairs) -> Step:
     """Attention's covariance added, and everything the backward pass asks for later."""
     scale = 1 / np.sqrt(covariance.same + block.epsilon)
     correlation = covariance.scaled(scale)
     mean = positions.average(correlation)
-    added = mean.full
-    fluctuating = None
     fluctuation = block.coupling(correlation, mean.full)
-    if fluctuation is not None:
-        spread = _spread(positions, correlation, mean.half, mean.full)
+    fluctuating = None
+    if fluctuation is None:
+        added = mean.full
+    else:
+        spread = _spread(positions, correlation, mean)
         value, query = fluctuation.value * spread, fluctuation.score * spread
         if fluctuation.overlap is not None:
-            value, query = value + fluctuation.overlap, query + fluctuation.overlap
-        added = added + correlation * value
+            value, query = value.plus(fluctuation.overlap), query.plus(fluctuation.overlap)
+        added = value.times(correlation).plus(mean.full)
         fluctuating = Fluctuating(fluctuation.value + fluctuation.score, query)
-    inner = covariance + added * block.gain
+    inner = (added * constant(block.gain)).plus(covariance)
     inner_scale = 1 / np.sqrt(inner.same + block.epsilon)
-    return Pass(
-        correlation, scale, mean.half, mean.full, fluctuating, inner, inner.scaled(inner_scale), inner_scale
+    passed = Pass(
+        correlation, scale, mean.half, mean.full, fluctuating, inner.scaled(inner_scale), inner_scale
     )
+    return Step(passed, inner)
 
 
-def _spread(positions: Positions, correlation: Pairs, half: Matrix, mean: Pairs) -> Pairs:
+def _spread(positions: Positions, correlation: Pairs, mean: Mean) -> Pairs:
     """V: the variance of the values under attention, doubly centred, for every pair of queries."""
-    square = positions.average(correlation * correlation).full
-    centre = positions.average_tokens(half * half)
-    matrix = mean.matrix * mean.matrix
-    matrix += square.matrix
-    matrix -= centre
-    matrix -= centre.T
-    return Pairs(matrix, square.same - 2 * centre.diagonal() + mean.same**2)
+    centred = positions.average_centred(correlation * correlation, mean.half * mean.half)
+    return centred.plus(mean.full * mean.full)
 
 
 def _backward(block: Block, positions: Positions, passed: Pass, gradient: Pairs) -> Pairs:
     """The gradient covariance in front of the block, from that behind it."""
     factor = passed.inner_correlation.map(block.feed_forward.backward).scaled(passed.inner_scale)
-    factor = Pairs(np.add(factor.matrix, 1, out=factor.matrix), factor.same + 1)
-    gradient = gradient * factor
-    through = positions.adjoint(gradient).full
-    if passed.fluctuating is not None:
-        through = through + _score_paths(positions, passed, passed.fluctuating, gradient)
-    return gradient + through.scaled(passed.scale) * block.gain
+    gradient = factor.times(gradient).plus(gradient)
+    if passed.fluctuating is None:
+        through = positions.adjoint(gradient).full
+    else:
+        through = _through_scores(positions, passed, passed.fluctuating, gradient)
+    return through.scaled(math.sqrt(block.gain) * passed.scale).plus(gradient)
 
 
-def _score_paths(positions: Positions, passed: Pass, fluctuating: Fluctuating, gradient: Pairs) -> Pairs:
-    """Gradient through fluctuating attention: values and keys (E terms, doubly centred), then queries."""
-    weighted = gradient * passed.correlation * fluctuating.weight
+def _through_scores(positions: Positions, passed: Pass, fluctuating: Fluctuating, gradient: Pairs) -> Pairs:
+    r"""Gradient through attention: \(A^\top DA + R\circ A^\top EA - X - X^\top + Y + D\circ(S^{sc}\circ V + U)\).
+
+    In this order: the mean attention, values and keys (doubly centred), queries. The averages of D and of
+    \(E\circ ARA^\top\) are taken together.
+    """
+    weighted = (gradient * passed.correlation).times(fluctuating.weight)
     sent = positions.adjoint(weighted)
-    crossed = positions.adjoint_queries(sent.half * passed.half)
-    centred = positions.adjoint(weighted * passed.mean).full
-    matrix = passed.correlation.matrix * sent.full.matrix
-    matrix -= crossed
-    matrix -= crossed.T
-    matrix += centred.matrix
-    matrix += gradient.matrix * fluctuating.query.matrix
-    same = (
-        passed.correlation.same * sent.full.same
-        - 2 * crossed.diagonal()
-        + centred.same
-        + gradient.same * fluctuating.query.same
-    )
-    return Pairs(matrix, same)
+    both = weighted.times(passed.mean).plus(gradient)
+    through = positions.adjoint_centred(both, sent.half * passed.half)
+    through = through.plus(sent.full.times(passed.correlation))
+    return through.plus(gradient * fluctuating.query)

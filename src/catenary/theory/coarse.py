@@ -62,13 +62,13 @@ class Groups:
         half = half + self._includes * (excess / self.counts)
         return Mean(half, Pairs(full + shared, same))
 
-    def average_tokens(self, x: Matrix) -> Matrix:
-        """A x."""
-        return self._average(x, 0)
+    def average_centred(self, x: Pairs, b: Matrix) -> Pairs:
+        """A X A^T - A b - (A b)^T."""
+        return _centred(self.average(x).full, self._average(b, 0))
 
-    def adjoint_queries(self, x: Matrix) -> Matrix:
-        """X A."""
-        return self._adjoint(x, 1)
+    def adjoint_centred(self, x: Pairs, b: Matrix) -> Pairs:
+        """A^T X A - b A - (b A)^T."""
+        return _centred(self.adjoint(x).full, self._adjoint(b, 1))
 
     def _average(self, x: Matrix, axis: int) -> Matrix:
         """Mean over the tokens a query sees, along ``axis``."""
@@ -152,6 +152,10 @@ def coarse_energies(
     values = birth_energies(architecture, groups, embedded(architecture, equal), coupling, finite_width)
     positions = np.log(np.arange(1.0, length + 1.0))
     return np.asarray(np.exp(np.interp(positions, np.log(groups.counts), np.log(values))))
+
+
+def _centred(full: Pairs, cross: Matrix) -> Pairs:
+    return Pairs(full.matrix - cross - cross.T, full.same - 2 * cross.diagonal())
 
 
 def _along(vector: Vector, axis: int) -> Float64[np.ndarray, " *one"]:

@@ -18,7 +18,7 @@ from catenary.architecture import Attention
 from catenary.errors import NotApplicable
 from catenary.registry import Registry
 from catenary.theory.moments import LARGEST, softmax_moments
-from catenary.theory.pairs import Pairs, Vector
+from catenary.theory.pairs import Pairs, Vector, constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +61,7 @@ class FirstOrder:
 
     def __call__(self, correlation: Pairs, mean: Pairs) -> Fluctuation:
         """The constant v for every pair of queries."""
-        constant = Pairs(np.full((1, 1), self.variance), np.full(1, self.variance))
-        return Fluctuation(constant, constant, None)
+        return Fluctuation(constant(self.variance), constant(self.variance), None)
 
 
 @dataclass(frozen=True, eq=False)

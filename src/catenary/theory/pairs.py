@@ -35,11 +35,19 @@ class Pairs:
         """The sum, pair by pair."""
         return Pairs(self.matrix + other.matrix, self.same + other.same)
 
-    def __mul__(self, other: Pairs | float) -> Pairs:
-        """The product, pair by pair, or with one number."""
-        if isinstance(other, Pairs):
-            return Pairs(self.matrix * other.matrix, self.same * other.same)
-        return Pairs(self.matrix * other, self.same * other)
+    def __mul__(self, other: Pairs) -> Pairs:
+        """The product, pair by pair."""
+        return Pairs(self.matrix * other.matrix, self.same * other.same)
+
+    def plus(self, other: Pairs) -> Pairs:
+        """``self + other`` in the memory of ``self``, which must not be used again: large matrices cost walks."""
+        matrix = np.add(self.matrix, other.matrix, out=self.matrix)
+        return Pairs(matrix, self.same + other.same)
+
+    def times(self, other: Pairs) -> Pairs:
+        """``self * other`` in the memory of ``self``, which must not be used again."""
+        matrix = np.multiply(self.matrix, other.matrix, out=self.matrix)
+        return Pairs(matrix, self.same * other.same)
 
     def map(self, function: Callable[[Matrix], Matrix]) -> Pairs:
         """``function`` of every value."""
@@ -50,6 +58,11 @@ class Pairs:
         matrix = self.matrix * factor
         matrix *= factor[:, None]
         return Pairs(matrix, self.same * factor**2)
+
+
+def constant(value: float) -> Pairs:
+    """One number for every pair, of a shape that broadcasts against any other."""
+    return Pairs(np.full((1, 1), value), np.full(1, value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +94,12 @@ class Positions(Protocol):
         """A^T X and A^T X A."""
         ...
 
-    def average_tokens(self, x: Matrix) -> Matrix:
-        """A x, for a matrix with tokens along axis 0."""
+    def average_centred(self, x: Pairs, b: Matrix) -> Pairs:
+        """A X A^T - A b - (A b)^T, b a matrix with tokens along axis 0 and queries along axis 1."""
         ...
 
-    def adjoint_queries(self, x: Matrix) -> Matrix:
-        """X A, for a matrix with queries along axis 1."""
+    def adjoint_centred(self, x: Pairs, b: Matrix) -> Pairs:
+        """A^T X A - b A - (b A)^T, b as above."""
         ...
 
 
@@ -115,18 +128,31 @@ class Singles:
         """X A^T and A X A^T."""
         half = self.kernel.average(x.matrix, 1)
         full = self.kernel.average(half, 0)
-        return Mean(half, Pairs(full, full.diagonal()))
+        return Mean(half, Pairs(full, full.diagonal().copy()))
 
     def adjoint(self, x: Pairs) -> Mean:
         """A^T X and A^T X A."""
         half = self.kernel.adjoint(x.matrix, 0)
         full = self.kernel.adjoint(half, 1)
-        return Mean(half, Pairs(full, full.diagonal()))
+        return Mean(half, Pairs(full, full.diagonal().copy()))
 
-    def average_tokens(self, x: Matrix) -> Matrix:
-        """A x."""
-        return self.kernel.average(x, 0)
+    def average_centred(self, x: Pairs, b: Matrix) -> Pairs:
+        """A X A^T - A b - (A b)^T."""
+        # X is symmetric, so this is W + W^T with W = A (X A^T / 2 - b): two scans instead of three.
+        half = self.kernel.average(x.matrix, 1)
+        half *= 0.5
+        half -= b
+        return _symmetric(self.kernel.average(half, 0))
 
-    def adjoint_queries(self, x: Matrix) -> Matrix:
-        """X A."""
-        return self.kernel.adjoint(x, 1)
+    def adjoint_centred(self, x: Pairs, b: Matrix) -> Pairs:
+        """A^T X A - b A - (b A)^T."""
+        half = self.kernel.adjoint(x.matrix, 0)
+        half *= 0.5
+        half -= b
+        return _symmetric(self.kernel.adjoint(half, 1))
+
+
+def _symmetric(w: Matrix) -> Pairs:
+    """W + W^T."""
+    matrix = w + w.T
+    return Pairs(matrix, matrix.diagonal().copy())
