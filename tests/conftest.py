@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,3 +25,20 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         connect(self, address)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture(scope="session")
+def demo_folder() -> Path:
+    """The folder that scripts/fetch_demo.py made: CATENARY_DEMO, or .cache/demo in the checkout."""
+    folder = Path(os.environ.get("CATENARY_DEMO") or Path(__file__).parent.parent / ".cache" / "demo")
+    if not (folder / "fetched.json").is_file():
+        pytest.skip(f"no demo model in {folder}; make it with: python scripts/fetch_demo.py {folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def demo_tokenizer(demo_folder: Path) -> Any:
+    """The demo model's tokenizer."""
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(demo_folder / "smollm2-135m")

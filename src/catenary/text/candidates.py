@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Int64
 
 from catenary.errors import InvalidInput
-from catenary.text.documents import Document, Documents, is_unicode, read_documents
+from catenary.text.documents import Document, Documents, read_documents
+from catenary.text.records import is_unicode
 
 # Documents are shuffled within pools of this many. A folder is usually one pool; of an endless stream the first pools
 # are used, in order. The second bound keeps a pool of long documents within a few hundred MB.

@@ -9,7 +9,7 @@ import numpy as np
 
 from catenary.errors import invalid
 from catenary.text.candidates import Candidates, Source
-from catenary.text.excerpts import Excerpt, check_size, join, take
+from catenary.text.excerpts import Excerpt, check_request, join, take
 from catenary.text.tokenise import Bos, opening, tokenise_text
 from catenary.text.windows import Windows
 
@@ -49,7 +49,7 @@ def chunked_windows(
     Raises ``InvalidInput``, with the counts, if the source has too few documents of c tokens.
     The condition "chunked" of arXiv 2603.10123.
     """
-    check_size(length, count)
+    check_request(length, count, seed)
     chunk = default_chunk(length) if chunk is None else chunk
     start = opening(tokenizer, bos)
     if not len(start.ids) < chunk < length:

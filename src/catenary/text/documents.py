@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from catenary.errors import InvalidInput, MissingResource, invalid
+from catenary.text.records import Skip, bounded_lines, decode, field_of, text_of
 
 # One document (a file, or a line of JSON) may be this long: far above any context window, far below any memory.
 MAX_BYTES = 32 * 2**20
@@ -92,15 +92,6 @@ def printable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def is_unicode(text: str) -> bool:
-    """Whether every code point of ``text`` is a character (no half of a surrogate pair)."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _folder(documents: Documents, folder: Path, skipped: Counter[str]) -> Iterator[Document]:
     def unreadable(_: OSError) -> None:
         skipped["unreadable folder"] += 1
@@ -131,7 +122,7 @@ def _text_file(documents: Documents, path: Path, name: str, skipped: Counter[str
     if len(raw) > documents.max_bytes:
         skipped[f"over {documents.max_bytes} bytes"] += 1
         return
-    text = _decode(raw)
+    text = decode(raw)
     reason = "not UTF-8" if text is None else "" if text.strip() else "empty"
     if reason:
         skipped[reason] += 1
@@ -143,65 +134,14 @@ def _text_file(documents: Documents, path: Path, name: str, skipped: Counter[str
 def _json_lines(documents: Documents, path: Path, name: str, skipped: Counter[str]) -> Iterator[Document]:
     try:
         with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            for number, raw in _bounded_lines(file, documents.max_bytes):
-                text = raw if isinstance(raw, _Skip) else _text_of(raw, documents.field)
-                if isinstance(text, _Skip):
+            for number, raw in bounded_lines(file, documents.max_bytes):
+                text = raw if isinstance(raw, Skip) else text_of(raw, documents.field)
+                if isinstance(text, Skip):
                     skipped[text.reason] += 1
                 else:
                     yield Document(text, f"{name}:{number}", f"{printable(str(path))}:{number}")
     except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
         raise InvalidInput(f"documents: {str(path)!a} is damaged ({problem}); fetch it again") from problem
-
-
-@dataclass(frozen=True)
-class _Skip:
-    """Why a line gives no document."""
-
-    reason: str
-
-
-def _bounded_lines(file: IO[bytes] | gzip.GzipFile, limit: int) -> Iterator[tuple[int, bytes | _Skip]]:
-    """Lines numbered from 1, never holding more than ``limit`` bytes of one."""
-    number = 0
-    while raw := file.readline(limit + 1):
-        number += 1
-        if len(raw) <= limit or raw.endswith(b"\n"):
-            yield number, raw
-            continue
-        while (rest := file.readline(limit + 1)) and not rest.endswith(b"\n"):
-            pass
-        yield number, _Skip(f"line over {limit} bytes")
-
-
-def _text_of(raw: bytes, field: str) -> str | _Skip:
-    line = _decode(raw)
-    if line is None:
-        return _Skip("not UTF-8")
-    if not line.strip():
-        return _Skip("blank line")
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return _Skip("line is not JSON")
-    return _field_of(record, field)
-
-
-def _field_of(record: object, field: str) -> str | _Skip:
-    if not isinstance(record, dict) or field not in record:
-        return _Skip(f"no field {field!a}")
-    text = record[field]
-    if not isinstance(text, str):
-        return _Skip(f"field {field!a} is not a text")
-    if not text.strip():
-        return _Skip("empty")
-    return text if is_unicode(text) else _Skip("not UTF-8")  # JSON can spell half of a surrogate pair
-
-
-def _decode(raw: bytes) -> str | None:
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return None
 
 
 def _dataset(documents: Documents, skipped: Counter[str]) -> Iterator[Document]:
@@ -218,10 +158,10 @@ def _dataset(documents: Documents, skipped: Counter[str]) -> Iterator[Document]:
         said = f"{type(problem).__name__}: {next(iter(str(problem).splitlines()), '')}"
         raise MissingResource(f"documents: could not open {documents.source} ({said})") from problem
     for number, row in enumerate(rows):
-        text = _field_of(row, field)
-        if not isinstance(text, _Skip) and len(text) > documents.max_bytes:
-            text = _Skip(f"over {documents.max_bytes} bytes")
-        if isinstance(text, _Skip):
+        text = field_of(row, field)
+        if not isinstance(text, Skip) and len(text) > documents.max_bytes:
+            text = Skip(f"over {documents.max_bytes} bytes")
+        if isinstance(text, Skip):
             skipped[text.reason] += 1
         else:
             yield Document(text, f"{dataset}:{number}", f"{documents.source}:{number}")

@@ -75,9 +75,11 @@ def join(
     return Windows(np.stack(rows), kind, "model", seed, {"bos": start.to_dict(), **report}, tuple(sources))
 
 
-def check_size(length: int, count: int) -> None:
-    """Refuse a length or a number of windows that no set of windows can have."""
+def check_request(length: int, count: int, seed: int) -> None:
+    """Refuse a length, a number of windows or a seed that no set of windows can have."""
     if length < 2:
         raise invalid("length", "must be >= 2", length)
     if count < 1:
         raise invalid("count", "must be >= 1", count)
+    if seed < 0:
+        raise invalid("seed", "must be >= 0", seed)

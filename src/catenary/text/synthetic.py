@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from catenary.errors import invalid
-from catenary.text.excerpts import check_size
+from catenary.text.excerpts import check_request
 from catenary.text.windows import Windows
 
 # Of Qwen2; the exponent 1 is Zipf's own and close to that of English words.
@@ -21,9 +21,7 @@ def random_windows(length: int, count: int, seed: int) -> Windows:
 
     Raises ``InvalidInput`` if ``length`` < 2, ``count`` < 1 or ``seed`` < 0.
     """
-    check_size(length, count)
-    if seed < 0:
-        raise invalid("seed", "must be >= 0", seed)
+    check_request(length, count, seed)
     ids = np.tile(np.arange(length, dtype=np.int64), (count, 1))
     return Windows(ids, "random", "gaussian", seed, {"repeat_probability": 0.0})
 
@@ -38,9 +36,7 @@ def zipf_windows(
 
     Raises ``InvalidInput`` if ``length`` < 2, ``count`` < 1, ``seed`` < 0, ``vocabulary`` < 1 or ``exponent`` < 0.
     """
-    check_size(length, count)
-    if seed < 0:
-        raise invalid("seed", "must be >= 0", seed)
+    check_request(length, count, seed)
     probability = _zipf(vocabulary, exponent)
     edges = np.cumsum(probability)
     draws = np.random.default_rng(seed).random((count, length))

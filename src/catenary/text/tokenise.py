@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from catenary.errors import invalid, unknown
-from catenary.text.documents import is_unicode
+from catenary.text.records import is_unicode
 
 Bos = Literal["tokenizer", "none", "one"]
 

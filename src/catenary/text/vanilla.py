@@ -8,7 +8,7 @@ import numpy as np
 
 from catenary.errors import invalid
 from catenary.text.candidates import Candidates, Source
-from catenary.text.excerpts import Excerpt, check_size, join, take
+from catenary.text.excerpts import Excerpt, check_request, join, take
 from catenary.text.tokenise import MARGIN, Bos, Tokens, opening, tokenise_text
 from catenary.text.windows import Windows
 
@@ -32,7 +32,7 @@ def vanilla_windows(
     Raises ``InvalidInput``, with the counts, if the source has fewer than ``count`` such documents.
     The condition "vanilla" of arXiv 2603.10123.
     """
-    check_size(length, count)
+    check_request(length, count, seed)
     start = opening(tokenizer, bos)
     wanted = length - len(start.ids)
     if wanted < 1:
