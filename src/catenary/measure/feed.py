@@ -86,7 +86,8 @@ def prepare(model: Model, windows: Windows, attention_mask: Int[np.ndarray, "n T
         if model.weights != "untrained":
             raise NotApplicable(
                 f"windows of Gaussian vectors are for untrained networks, got {model.label!r} ({model.weights}): "
-                "trained weights expect their own embeddings; use document windows, or adopt(module, weights='untrained')"
+                "trained weights expect their own embeddings; use document windows, or say "
+                "adopt(module, weights='untrained')"
             )
     else:
         rows = int(model.embedding_weight.shape[0])
