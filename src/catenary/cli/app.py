@@ -44,7 +44,7 @@ def main() -> None:
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]
     try:
-        app()
+        app(prog_name="catenary")
     except InvalidInput as error:
         _fail(f"error: {error}", 2, debug)
     except KeyboardInterrupt:

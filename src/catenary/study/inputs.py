@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from catenary.study.config import StudyConfig, Tokens
@@ -41,7 +42,8 @@ def _zipf(config: StudyConfig, source: Source, part: Part) -> Windows:
 
     vocabulary = source.architecture.vocabulary or 50_000
     seed = derived_seed(config.seed, "zipf")
-    return zipf_windows(config.length, part.nets * part.windows, seed, vocabulary=vocabulary)
+    windows = zipf_windows(config.length, part.nets * part.windows, seed, vocabulary=vocabulary)
+    return replace(windows, vectors="gaussian")  # repeats share a vector, and no embedding matrix is needed
 
 
 def _vanilla(config: StudyConfig, source: Source, part: Part) -> Windows:
