@@ -88,6 +88,7 @@ def fetch(out: Path) -> None:
         raise FetchFailed(
             f"{out.parent} has {free // 10**6} MB free and {NEEDED_BYTES // 10**6} MB are needed; free some space"
         )
+    remove_leftovers(out)
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent, ignore_cleanup_errors=True) as temporary:
         folder = Path(temporary)
@@ -100,6 +101,13 @@ def fetch(out: Path) -> None:
         write_stamp(whole)
         put_in_place(whole, out, folder / "replaced")
     print(f"{out}: smollm2-135m and {documents} documents, {time.monotonic() - start:.0f} s")
+
+
+def remove_leftovers(out: Path) -> None:
+    """Delete the temporary folders of runs that were killed; one younger than an hour may still be at work."""
+    for folder in out.parent.glob(f".{out.name}-*"):
+        if folder.is_dir() and time.time() - folder.stat().st_mtime > 3600:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def require_packages() -> None:

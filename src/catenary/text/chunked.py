@@ -73,7 +73,7 @@ def chunked_windows(
             longer += not tokens.complete
         if len(drawn) == wanted:
             break
-    needed = max(len(sizes), -(-wanted // most))
+    needed = -(-wanted // most)  # at least one window's worth, as most <= count
     if len(drawn) < needed:
         hint = f"take a smaller count or length, or give more documents ({wanted} give every excerpt its own)"
         raise candidates.too_few(f"{needed} texts of at least {chunk} tokens", len(drawn), hint)
