@@ -133,10 +133,11 @@ def test_hostile_files(name: str, tmp_path: Path) -> None:
         assert message.startswith(str(path))
 
 
-def test_a_file_too_large_is_not_read(tmp_path: Path) -> None:
+def test_a_file_too_large_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "config.json"
     with path.open("wb") as stream:
         stream.truncate(200 * 2**20)
+    monkeypatch.delattr(Path, "open")
     assert f"must be at most {SIZE_LIMIT} bytes" in refusal(path)
 
 

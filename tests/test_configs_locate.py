@@ -70,6 +70,15 @@ def test_folder_and_file(tmp_path: Path, convert: Any) -> None:
     assert (located.name, located.folder) == ("variant", None)
 
 
+def test_a_linked_config_keeps_its_folder_name(tmp_path: Path) -> None:
+    """Snapshots of the hub cache are links to blobs; the folder of the link names the model."""
+    blob = write(tmp_path / "blobs", CONFIG, "0123")
+    (tmp_path / "my-model").mkdir()
+    (tmp_path / "my-model" / "config.json").symlink_to(blob)
+    located = locate_config(tmp_path / "my-model")
+    assert (located.name, located.folder) == ("my-model", tmp_path / "my-model")
+
+
 def test_path_comes_before_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "gpt2", CONFIG)
     monkeypatch.chdir(tmp_path)

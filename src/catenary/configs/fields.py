@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping
 from numbers import Integral, Real
 
@@ -74,7 +73,7 @@ class Fields:
         """A finite number in [least, most]; booleans, strings, NaN and infinities are refused."""
         value = self._value(name, aliases)
         number = _real(value)
-        if number is None or not least <= number <= most:
+        if number is None or not least <= number <= most:  # false for NaN, whatever the bounds
             raise invalid(name, f"must be a number in [{least:g}, {most:g}]", received(value))
         return number
 
@@ -175,7 +174,6 @@ def _real(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, Real):
         return None
     try:
-        number = float(value)
+        return float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) else None

@@ -93,7 +93,7 @@ def _path(path: Path) -> Located:
         hint = f"; write preset:{path} for the preset" if str(path).lower() in list_presets() else ""
         raise MissingResource(f"no config.json in folder {str(path)!r}; {_inventory(path)}{hint}")
     with_folder = file.name == "config.json"
-    name = file.resolve().parent.name if with_folder else file.stem
+    name = file.parent.resolve().name if with_folder else file.stem
     config = _prefixed(file)
     return Located(config, "path", printable(str(file), 300), file.parent if with_folder else None, printable(name))
 
