@@ -113,18 +113,28 @@ def test_path_counts_are_the_expanded_product() -> None:
     np.testing.assert_allclose(path_counts(24, 0.3), binomial, rtol=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("start", "stop"), [(1, 1), (1, 40), (1, 10**7), (3, 500), (999_000, 10**6), (10**9, 10**9 + 10**4)]
-)
-def test_power_sums(start: int, stop: int) -> None:
-    sums = power_sums(start, stop, 127)
-    with mp.workdps(60):
-        first = mp.psi(0, stop + 1) - mp.psi(0, start)
-        assert float(sums.first / first - 1) == pytest.approx(0, abs=1e-15)
-        for k in (1, 2, 3, 10, 60, 127):
-            power = first if k == 1 else mp.zeta(k, start) - mp.zeta(k, stop + 1)
-            scaled = float(power / first**k)
-            assert sums.scaled[k - 1] == pytest.approx(scaled, rel=k * 5e-16, abs=1e-300)
+@pytest.mark.parametrize(("start", "stop"), [(1, 1), (1, 40), (3, 500), (999_000, 10**6), (10**9, 10**9 + 2000)])
+def test_power_sums_of_short_runs(start: int, stop: int) -> None:
+    for count in (1, 127):
+        sums = power_sums(start, stop, count)
+        with mp.workdps(30):
+            first = mp.fsum(mp.mpf(1) / m for m in range(start, stop + 1))
+            assert float(sums.first / first - 1) == pytest.approx(0, abs=5e-16)
+            for k in (1, 2, 3, 60, 127)[: 1 if count == 1 else 5]:
+                scaled = mp.fsum(mp.mpf(m) ** -k for m in range(start, stop + 1)) / first**k
+                assert sums.scaled[k - 1] == pytest.approx(float(scaled), rel=k * 5e-16, abs=1e-300)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(1, 10**7), (40, 10**12)])
+def test_power_sums_of_long_runs(start: int, stop: int) -> None:
+    for count in (1, 127):
+        sums = power_sums(start, stop, count)
+        with mp.workdps(250):
+            first = mp.psi(0, stop + 1) - mp.psi(0, start)
+            assert float(sums.first / first - 1) == pytest.approx(0, abs=5e-16)
+            for k in (2, 3, 60, 127)[: 0 if count == 1 else 4]:
+                scaled = (mp.zeta(k, start) - mp.zeta(k, stop + 1)) / first**k
+                assert sums.scaled[k - 1] == pytest.approx(float(scaled), rel=k * 5e-16)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)

@@ -7,7 +7,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy.special import eval_genlaguerre
+from scipy.special import digamma, eval_genlaguerre
 
 from builders import qwen2_like
 from catenary.errors import InvalidInput, NotApplicable
@@ -88,6 +88,14 @@ def test_error_at_fixed_x_falls_as_one_over_length(layers: int, mixing: float) -
         slope = np.polyfit(np.log(lengths), np.log(errors), 1)[0]
         assert slope == pytest.approx(-1, abs=0.02)
     assert (np.array(plain) / np.array(middle) > 1.7).all()
+
+
+def test_midpoints_are_the_centre_of_log_x_under_the_beta_distribution() -> None:
+    """E[ln X] = psi(j) - psi(L+1), and psi(j) = ln(j - 1/2) + 1/(24 (j - 1/2)^2) + O(j^-4)."""
+    j = np.arange(1, 201)
+    gap = digamma(j) - digamma(201) - np.log(midpoints(200))
+    np.testing.assert_allclose(gap[2:100], 1 / (24 * (j - 0.5) ** 2)[2:100], rtol=0.3)
+    np.testing.assert_allclose(midpoints(4), [1 / 9, 3 / 9, 5 / 9, 7 / 9], rtol=1e-15)
 
 
 def test_error_at_the_first_token_falls_with_the_logarithm_only() -> None:

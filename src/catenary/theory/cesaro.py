@@ -50,6 +50,9 @@ def cesaro_row(length: int, layers: int, mixing: Mixing) -> Float64[np.ndarray, 
     Raises:
         InvalidInput: an argument is out of range.
         NotApplicable: a weight is below 1e-292 (mixing close to 1 and H log10 L > 292); ``cesaro_log_row`` has it.
+
+    >>> cesaro_row(4, 2, 1.0).round(4).tolist()  # 25/48, 13/48, 7/48, 1/16
+    [0.5208, 0.2708, 0.1458, 0.0625]
     """
     mixings, kernel = layer_mixing(layers, mixing), Uniform(_checked_length(length))
     v = np.zeros(length)

@@ -47,6 +47,9 @@ def cesaro_density(
 
     Raises:
         InvalidInput: x lies outside (0, 1], or ``layers`` or ``mixing`` is out of range.
+
+    >>> cesaro_density(np.array([0.1, 0.5, 1.0]), layers=2, mixing=0.5).round(4).tolist()  # 1/2 + ln(1/x)/4
+    [1.0756, 0.6733, 0.5]
     """
     counts = path_counts(layers, mixing)
     x = np.asarray(x, dtype=np.float64)
@@ -74,8 +77,9 @@ def continuous_mass(layers: int, mixing: Mixing) -> float:
 def midpoints(length: int) -> Float64[np.ndarray, " L"]:
     r"""Where the density is read for position j: \(x_j = (j-\frac12)/(L+\frac12)\), j = 1..L.
 
-    The discrete weight is the density averaged over a Beta(j, L-j+1) distribution of x; this point is close to the
-    centre of ln x under it, and 2 to 5 times more accurate than j/L (measured, L = 64..32768). Derived here.
+    The discrete weight is the density averaged over a Beta(j, L-j+1) distribution of x, and ln of this point is the
+    mean of ln x under it up to O(1/j^2). It is 2 to 5 times more accurate than j/L (measured, L = 64..32768).
+    Source: derived here.
     """
     return (Uniform(length).counts - 0.5) / (length + 0.5)
 

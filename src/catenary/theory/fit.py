@@ -130,6 +130,10 @@ def fit_cesaro(profile: Profile, layers: int, *, by: Literal["w1", "log"] = "w1"
 
     Raises:
         InvalidInput: ``by`` is unknown, ``layers`` is not a whole number >= 1, or a value is 0 with ``by="log"``.
+
+    >>> fit = fit_cesaro(Profile(3 * cesaro_row(64, 6, 0.2)), layers=6)
+    >>> round(fit.mixing, 6), round(fit.scale, 6)
+    (0.2, 3.0)
     """
     from scipy.optimize import minimize_scalar
 
