@@ -194,3 +194,11 @@ def test_a_dataset_that_cannot_be_had_says_so_in_one_line(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingResource, match=r"pip install 'catenary\[datasets\]'"):
         list(read_documents("hf:a"))
+
+
+def test_the_language_reference_of_this_python_is_a_source() -> None:
+    documents = read_documents("python-docs")
+    texts = list(documents)
+    assert [d.name for d in texts] == sorted(d.name for d in texts)
+    assert sum(len(d.text) > 4000 for d in texts) >= 24
+    assert all(d.origin == f"python-docs:{d.name}" for d in texts)

@@ -12,7 +12,6 @@ from catenary.study.source import Source
 from catenary.study.units import derived_seed
 from catenary.text.windows import Windows
 
-DEFAULT_DOCUMENTS = "python-docs"
 Builder = Callable[[StudyConfig, Source, Part], Windows]
 
 
@@ -47,11 +46,11 @@ def _zipf(config: StudyConfig, source: Source, part: Part) -> Windows:
 
 
 def _vanilla(config: StudyConfig, source: Source, part: Part) -> Windows:
-    from catenary.text.documents import read_documents
+    from catenary.text.documents import PYTHON_DOCS, read_documents
     from catenary.text.vanilla import vanilla_windows
 
     return vanilla_windows(
-        read_documents(config.documents or DEFAULT_DOCUMENTS),
+        read_documents(config.documents or PYTHON_DOCS),
         load_tokenizer(config, source),
         length=config.length,
         count=part.nets * part.windows,
@@ -62,10 +61,10 @@ def _vanilla(config: StudyConfig, source: Source, part: Part) -> Windows:
 
 def _chunked(config: StudyConfig, source: Source, part: Part) -> Windows:
     from catenary.text.chunked import chunked_windows
-    from catenary.text.documents import read_documents
+    from catenary.text.documents import PYTHON_DOCS, read_documents
 
     return chunked_windows(
-        read_documents(config.documents or DEFAULT_DOCUMENTS),
+        read_documents(config.documents or PYTHON_DOCS),
         load_tokenizer(config, source),
         length=config.length,
         count=part.nets * part.windows,

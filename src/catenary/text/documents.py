@@ -17,6 +17,8 @@ from catenary.text.records import Skip, bounded_lines, decode, field_of, text_of
 # One document (a file, or a line of JSON) may be this long: far above any context window, far below any memory.
 MAX_BYTES = 32 * 2**20
 HUB = "hf:"
+PYTHON_DOCS = "python-docs"
+"""The language reference that every Python carries for ``help()``: English prose that is there without a network."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Documents:
         """The documents, in the source's order; adds to ``skipped`` one per thing passed over, by reason."""
         if self.source.startswith(HUB):
             return _dataset(self, skipped)
+        if self.source == PYTHON_DOCS:
+            return _topics()
         path = Path(self.source)
         if path.is_dir():
             return _folder(self, path, skipped)
@@ -64,7 +68,8 @@ def read_documents(source: str | Path, *, field: str = "text", max_bytes: int = 
     - a folder: all such files below it, sorted by name, files of a folder before its subfolders; names that begin
       with a dot and other suffixes are skipped and counted, links to folders are not followed;
     - ``hf:dataset:split:field``, or ``hf:dataset@configuration:split:field``: streamed with the package ``datasets``;
-      split and field may be left out (``train``, and ``field``).
+      split and field may be left out (``train``, and ``field``);
+    - ``python-docs``: the topics of the language reference in this Python's own ``pydoc_data``.
 
     A document of more than ``max_bytes`` bytes is skipped and counted, so memory stays bounded whatever the source.
 
@@ -76,6 +81,8 @@ def read_documents(source: str | Path, *, field: str = "text", max_bytes: int = 
     name = os.fspath(source)
     if name.startswith(HUB):
         _parse_hub(name, field)
+        return Documents(name, field, max_bytes)
+    if name == PYTHON_DOCS:
         return Documents(name, field, max_bytes)
     path = Path(name)
     if not path.exists():
@@ -90,6 +97,17 @@ def read_documents(source: str | Path, *, field: str = "text", max_bytes: int = 
 def printable(name: str) -> str:
     """A file name as valid Unicode: undecodable bytes in it become backslash escapes."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def _topics() -> Iterator[Document]:
+    try:
+        from pydoc_data.topics import topics
+    except ImportError as problem:  # some distributions split it off
+        raise MissingResource(
+            "documents: this Python comes without pydoc_data; give a file or folder of texts"
+        ) from problem
+    for name, text in sorted(topics.items()):
+        yield Document(text, name, f"{PYTHON_DOCS}:{name}")
 
 
 def _folder(documents: Documents, folder: Path, skipped: Counter[str]) -> Iterator[Document]:
