@@ -237,7 +237,7 @@ def compare(a: Profile | Sample, b: Profile | Sample) -> Comparison:
     skill, reasons["skill"] = _skill(deviation, right, shape_only)
     within, reasons["within 2 errors"] = _within(left, right, shape_only)
     constant = [p.label for p in (left, right) if np.ptp(p.values) == 0]
-    reasons["Spearman"] = f"undefined: {' and '.join(constant)} is constant, so there are no ranks to correlate"
+    reasons["Spearman"] = f"{' and '.join(constant)} is constant, so there are no ranks to correlate"
     return Comparison(
         left, right, deviation,
         reduce(Deviation.quadrature, known) if known else no_floor(left.length),

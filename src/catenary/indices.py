@@ -71,7 +71,7 @@ def _right_arm(rho: Curves, frame: Frame) -> Float64[np.ndarray, " n"]:
 
 
 def _peak_trough(rho: Curves, frame: Frame) -> Float64[np.ndarray, " n"]:
-    b = frame.blocks.log_means(rho)
+    b = frame.blocks.means(np.log10(rho))  # -inf where a token is 0: the ratio is then undefined, not large
     return np.asarray(10 ** (b[:, frame.peak] - b[:, frame.trough]))
 
 
@@ -86,9 +86,11 @@ def _share(rho: Curves, chosen: slice, power: int) -> Float64[np.ndarray, " n"]:
 
 def _lim(rho: Curves, frame: Frame, delta: float, ends: bool) -> Float64[np.ndarray, " n"]:
     edge = (frame.x < delta) | (frame.x > 1 - delta)
-    inner = slice(None) if ends else slice(1, -1)
-    energy = rho[:, inner] ** 2
-    return np.asarray(np.log(energy[:, edge[inner]].mean(axis=1) / energy[:, ~edge[inner]].mean(axis=1)))
+    counted = np.ones(len(edge), dtype=bool)
+    counted[[0, -1]] = ends
+    energy = rho**2
+    near, far = (energy @ (part / part.sum()) for part in (edge & counted, ~edge & counted))
+    return np.asarray(np.log(near / far))
 
 
 def _tenth(length: int) -> slice:

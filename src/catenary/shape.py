@@ -196,13 +196,16 @@ def _readings(rho: Curves, frame: Frame, units: Units | None, flat: bool) -> tup
             table = units.bootstrap(lambda c: np.stack([n.formula(c, frame) for n in resampled], axis=1))
             draws = {n.name: table[:, i] for i, n in enumerate(resampled)}
         values = {n.name: float(n.formula(rho, frame)[0]) for n in INDICES}
+    missing = "a token it divides by, or takes the log of, is exactly 0"
+    if rho.all():
+        missing = "the profile is too short: no position lies in one of its ranges"
     readings = []
     for n in INDICES:
         value, low, high, reason = values[n.name], None, None, ""
         if n.name == "argmin" and flat:
             value, reason = np.nan, "every block is equal"
         elif not np.isfinite(value):
-            value, reason = np.nan, "a token it divides by, or takes the log of, is exactly 0"
+            value, reason = np.nan, missing
         elif units is not None and n.name in draws and np.isfinite(draws[n.name]).all():
             low, high = interval(value, draws[n.name], units.count, n.low, n.high)
         readings.append(Reading(n.name, value, n.meaning, low, high, reason=reason))

@@ -61,6 +61,10 @@ class Spread:
         draws = draws - draws.mean(axis=0)
         difference = draws[:, :, None] - draws[:, None, :]
         error = np.sqrt((difference**2).mean(axis=0))
+        # A few units know an error badly: one that is small by luck would make its pair look certain. None is
+        # taken below the typical one.
+        pairs = ~np.eye(len(error), dtype=bool)
+        error = np.maximum(error, np.median(error[pairs])) * pairs
         ratio = np.abs(np.divide(difference, error, out=np.zeros_like(difference), where=error > 0))
         ends = np.maximum(ratio[:, 0].max(axis=1), ratio[:, -1].max(axis=1))
 
@@ -76,9 +80,7 @@ class Spread:
         )
 
 
-def judge(
-    values: Float64[np.ndarray, " L"], spread: Spread | None = None, note: str = ""
-) -> Verdict:
+def judge(values: Float64[np.ndarray, " L"], spread: Spread | None = None, note: str = "") -> Verdict:
     r"""Name the shape of a profile.
 
     Let \(b_k\) be the body's block log-means (dex) and bound = max(.05, 2 noise floors). Block i is *raised* over
@@ -92,9 +94,10 @@ def judge(
     - flat: no end raised, no hump, and the highest block not raised over the lowest; otherwise irregular.
     - spike: last token > 2 x the log-mean of the block before it.
 
-    The interval is simultaneous over the choice of the lowest block (``Spread``), so a flat noisy Sample is called
-    U in at most 5 % of cases. Without a spread (a theory, or a curve whose error is unknown) the floor is 0
-    and only the bound decides; ``note`` then says which.
+    The interval is simultaneous over the choice of the lowest block (``Spread``): measured on flat noisy Samples of
+    2 to 24 units, at most 2 % are called U and 5 % any named shape but flat. Up to 5 % are called irregular, and up
+    to 30 % where energies of heavy-tailed tokens (0.4 dex) are averaged by root mean square. Without a spread (a
+    theory, or a curve whose error is unknown) the floor is 0 and only the bound decides; ``note`` then says which.
 
     Raises:
         InvalidInput: for fewer than 5 positions.
@@ -143,6 +146,8 @@ def judge(
     ]
     if not np.isnan(explained):
         evidence.append(f"the best curve of the named shape explains {explained:.0%} of the blocks' variance")
+    if sizes[0] < 16:
+        evidence.append("blocks shorter than 16 tokens, because the context is short: single tokens weigh much")
     if noisy:
         unseen = 10 ** max(bound, _reach(spread, high, low, any_pair=True))
         evidence.append(f"highest and lowest block would have to differ by {number(unseen)} x to be told apart")
