@@ -203,7 +203,10 @@ def test_rope_scaling_multiplies_the_logits_as_in_transformers(scaling: dict[str
 
 
 def test_logit_variance_is_that_of_a_fresh_network() -> None:
-    """v from the formula against 4,096 logits of unit-rms random inputs, with the network's own projections."""
+    """v from the formula against logits of unit-rms random inputs through the network's own projections.
+
+    Over 12 networks the ratio is 1.004 with standard deviation .029 (llama) and .013 (qwen3); 0.1 is three of them.
+    """
     config = {"model_type": "llama", **TINY["llama"], "hidden_size": 256, "initializer_range": 0.06}
     for family, head_dim in (("llama", 64), ("qwen3", 64)):
         config.update(model_type=family, head_dim=head_dim)

@@ -28,7 +28,7 @@ def read_rotary(fields: Fields, max_length: int) -> Rotary:
 
     The rotation itself never changes which keys are visible, nor the variance of a logit. But transformers
     multiplies the cosines and sines of *yarn* and *longrope* by an attention factor m, so that every logit
-    carries m^2: m = 0.1 ln(s) + 1 for yarn (arXiv 2309.00071, eq. 22) and sqrt(1 + ln(s)/ln(L0)) for longrope,
+    carries m^2: m = 0.1 ln(s) + 1 for yarn (arXiv 2309.00071) and sqrt(1 + ln(s)/ln(L0)) for longrope,
     with s the extension factor and L0 the original context length; ``attention_factor`` in the config wins.
     """
     part = fields.optional_part("rope_scaling") or fields.optional_part("rope_parameters")
