@@ -69,13 +69,14 @@ def overlay(
         "encoding": {"x": x, "y": y, "color": colour, "strokeDash": _channel(drawn, "dash") | key,
                      "opacity": forward},
     })
-    layers.append({
-        "name": "last",
-        "transform": [{"filter": "isValid(datum.marker) && datum.shown !== null"}],
-        "mark": {"type": "point", "size": 75, "strokeWidth": 2.2, "aria": False},
-        "encoding": {"x": x, "y": y, "color": colour, "opacity": forward,
-                     "shape": {"field": "marker", "type": "nominal", "scale": None, "legend": None}},
-    })
+    if any("marker" in row for row in data):
+        layers.append({
+            "name": "last",
+            "transform": [{"filter": "isValid(datum.marker) && datum.shown !== null"}],
+            "mark": {"type": "point", "size": 75, "strokeWidth": 2.2, "opacity": 1, "aria": False},
+            "encoding": {"x": x, "y": y, "color": colour, "opacity": forward,
+                         "shape": {"field": "marker", "type": "nominal", "scale": None, "legend": None}},
+        })
     layers.append({
         "name": HOVER,
         "transform": [{"filter": "datum.shown !== null"}],
@@ -127,7 +128,7 @@ def residuals(a: Profile | Sample, b: Profile | Sample) -> Spec:
         {"name": "line", "transform": [{"filter": "!datum.last"}],
          "mark": {"type": "line", "strokeWidth": 1.2, "aria": False}, "encoding": {"x": x, "y": y, "color": colour}},
         {"name": "last", "transform": [{"filter": "datum.last === true"}],
-         "mark": {"type": "point", "size": 60, "filled": True, "aria": False},
+         "mark": {"type": "point", "size": 60, "filled": True, "opacity": 1, "aria": False},
          "encoding": {"x": x, "y": y, "color": colour}},
         {"name": HOVER, "mark": {"type": "point", "size": 50, "filled": True, "aria": False},
          "encoding": {

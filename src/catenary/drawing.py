@@ -117,17 +117,17 @@ def unique(labels: Sequence[str]) -> list[str]:
 def kept(profile: Profile, limit: int | None = KEPT) -> Int64[np.ndarray, " k"]:
     """Which positions (from 0) are drawn: all up to L = 2000 or without a limit, else at most ``limit`` of them.
 
-    A third of them is spaced logarithmically from the first token, a third logarithmically from the last, a third
-    uniformly; the first and last token and the extremes of the curve with and without its ends are always there.
+    Half of them is spaced uniformly, a quarter logarithmically from the first token, a quarter logarithmically from
+    the last; the first and last token and the extremes of the curve with and without its ends are always there.
     """
     length = len(profile)
     if limit is None or length <= LONGEST:
         return np.arange(length)
-    third = limit // 3 - 3
-    near = np.round(np.geomspace(1, length, third)).astype(np.int64) - 1
+    quarter = limit // 4 - 2
+    near = np.round(np.geomspace(1, length, quarter)).astype(np.int64) - 1
     body = profile.values[1:-1]
     extremes = [0, length - 1, profile.values.argmax(), profile.values.argmin(), 1 + body.argmax(), 1 + body.argmin()]
-    uniform = np.round(np.linspace(0, length - 1, third)).astype(np.int64)
+    uniform = np.round(np.linspace(0, length - 1, 2 * quarter)).astype(np.int64)
     return np.unique(np.concatenate([near, length - 1 - near, uniform, np.array(extremes, dtype=np.int64)]))
 
 

@@ -39,9 +39,9 @@ def claims(contents: Contents) -> Claims:
                          "with nothing fitted to a measurement.")
         does_not += [
             "Where the trained model will find a fact. The profile at birth does not predict retrieval by position: "
-            "its rank correlation with three retrieval curves of a trained 135 M model was -0.08, -0.32 and +0.66.",
+            "its rank correlation with three retrieval curves of a trained 135 M model was −0.08, −0.32 and +0.66.",
             "Which positions are learned first. In small decoders trained from scratch the learning time did not "
-            "follow the birth profile (elasticity -0.002 ± 0.001, where proportionality would give -1).",
+            "follow the birth profile (elasticity −0.002 ± 0.001, where proportionality would give −1).",
             "“Lost in the middle” at birth. A standard pre-norm causal model has no interior trough before "
             "training: its profile falls towards the end and then jumps at the last token.",
         ]

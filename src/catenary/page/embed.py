@@ -44,9 +44,9 @@ def hash_source(script: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
-def data_link(content: bytes, kind: str) -> str:
+def data_link(content: bytes, kind: str) -> Markup:
     """A file as a ``data:`` address."""
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+    return Markup(f"data:{kind};base64,{base64.b64encode(content).decode()}")
 
 
 def chart_colours(names: dict[str, str]) -> Markup:

@@ -9,6 +9,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup, escape
+
 from catenary import __version__
 from catenary.charts import FAINT, INK, MUTED, NOISE, Spec, describe, overlay, residuals, thinning
 from catenary.comparison import Comparison, compare
@@ -40,7 +42,7 @@ class Figure:
 
     name: str
     kind: str
-    svg: str
+    svg: Markup
     spec: Mapping[str, Any]
     alternative: str
     caption: str
@@ -119,9 +121,9 @@ def write_report(
         title=clean(title or _model(single), 120),
         notes=[clean(note, 600) for note in notes],
         quantity=quantity,
-        lengths=sorted({part.length for part in single}),
+        headline=view.headline(list(shapes.values())),
+        lengths=[f"{length:,}" for length in sorted({part.length for part in single})],
         groups=groups,
-        many=len(groups) > 1,
         shapes=list(shapes.values()),
         shape_tables=view.shape_tables(list(shapes.values())),
         comparisons=list(zip(held, differences, strict=True)),
@@ -130,14 +132,14 @@ def write_report(
         cards=cards,
         origin=origin,
         provenance=view.flat(provenance or {}),
-        bibtex=bibtex(),
+        bibtex=escape(bibtex()),
         csv=_csv_link(single),
         svg=data_link(groups[0].figure.svg.encode(), "image/svg+xml"),
         style=asset("style.css") + chart_colours(_THEME),
         library=library,
         script=script,
-        policy=f"default-src 'none'; script-src {hash_source(library)} {hash_source(script)}; "
-               "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",
+        policy=Markup(f"default-src 'none'; script-src {hash_source(library)} {hash_source(script)}; "
+               "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"),
         data=json_text(data),
         version=__version__,
     )
@@ -214,7 +216,7 @@ def _figure(name: str, kind: str, chart: Spec, alternative: str, caption: str, n
         for channel in channels.values():
             if "legend" in channel:
                 channel["legend"] = None
-    return Figure(name, kind, to_svg(spec), spec, alternative, caption, note)
+    return Figure(name, kind, Markup(to_svg(spec)), spec, alternative, caption, note)
 
 
 def _export(charts: Mapping[str, Spec], folder: Path) -> None:
@@ -224,16 +226,21 @@ def _export(charts: Mapping[str, Spec], folder: Path) -> None:
             save(chart, folder / f"{name}{suffix}")
 
 
-def _csv_link(single: Sequence[view.Part]) -> str:
+def _csv_link(single: Sequence[view.Part]) -> Markup:
     """The drawn curves as a data link, or nothing where the table is too long to carry."""
     from catenary.store import to_csv
 
     table = to_csv({curve.label: curve.profile for part in single for curve in curves([part])}).encode()
-    return data_link(table, "text/csv;charset=utf-8") if len(table) <= LARGEST_TABLE else ""
+    return data_link(table, "text/csv;charset=utf-8") if len(table) <= LARGEST_TABLE else Markup()
 
 
 def _environment() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(loader=PackageLoader("catenary", "page"), autoescape=True, undefined=StrictUndefined,
-                       trim_blocks=True, lstrip_blocks=True)
+                       trim_blocks=True, lstrip_blocks=True, finalize=_printable)
+
+
+def _printable(value: Any) -> Any:
+    """Text from outside as one printable line; marked-up text is ours and passes as it is."""
+    return clean(value, 4000) if type(value) is str else value

@@ -5,14 +5,15 @@
   const heights = { overlay: [380, 300], end: [230, 230], ratio: [190, 190] };
   const options = {
     mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false,
-    tooltip: { disableDefaultStyle: true },
+    logLevel: 1, tooltip: { disableDefaultStyle: true },
   };
 
   // A copy of a chart's JSON for the width of this window and the scale that is switched on.
   function fitted(spec, kind, state) {
     const copy = structuredClone(spec);
     copy.width = "container";
-    copy.height = heights[kind][window.innerWidth < 640 ? 1 : 0];
+    const narrow = window.innerWidth < 640;
+    copy.height = heights[kind][narrow ? 1 : 0];
     copy.autosize = { type: "fit-x", contains: "padding" };
     for (const layer of copy.layer) {
       const y = layer.encoding.y;
@@ -20,7 +21,10 @@
         y.scale = { type: "linear", zero: true };
         y.axis = { format: ".4~g", tickCount: 6 };
       }
-      if (window.innerWidth < 640) y.title = null;
+      if (narrow) {
+        y.title = null;
+        if (layer.mark.type === "line") layer.mark.strokeWidth = 1.2;
+      }
     }
     for (const param of copy.params || []) {
       if (param.name === "logarithmic") param.value = state.scale === "log";

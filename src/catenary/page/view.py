@@ -38,6 +38,11 @@ class Cell:
     aside: str = ""
     quiet: bool = False
 
+    @property
+    def long(self) -> bool:
+        """Whether the small text is a sentence and needs its own line."""
+        return len(self.aside) > 20
+
 
 @dataclass(frozen=True)
 class Row:
@@ -101,20 +106,32 @@ def contents(single: Sequence[Part]) -> Contents:
 def averaged(part: Part) -> str:
     """In words: what one curve is an average of."""
     if isinstance(part, Profile):
-        return "expectation computed from the config" if is_predicted(part) else _average(part.average)
+        return _sentence("expectation computed from the config" if is_predicted(part) else _average(part.average))
     counts = [(part.nets, "network"), (part.sequences, "sequence"), (part.probes, "probe")]
     words = ", ".join(f"{n:,} {name}{'s' if n != 1 else ''}" for n, name in counts)
-    return f"{_average(default_average(part))} over {words}"
+    return _sentence(f"{_average(default_average(part))} over {words}")
 
 
 def _average(average: str) -> str:
     return {"rms": "root mean square", "log": "log-mean", "mean": "mean"}.get(average, "single curve")
 
 
+def headline(shapes: Sequence[Shape]) -> str:
+    """One sentence: which curves have which shape, curves of one shape together."""
+    together: dict[str, list[str]] = {}
+    for shape in shapes:
+        together.setdefault(shape.verdict.words, []).append(shape.label)
+    return _sentence("; ".join(f"{' and '.join(labels)}: {words}" for words, labels in together.items())) + "."
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def sureness(shape: Shape) -> str:
     """In words: how sure a shape is."""
     if shape.unknown:
-        return shape.unknown
+        return "" if shape.average == "expectation" else _sentence(shape.unknown)
     return (
         f"95 % over {shape.count} {shape.unit}s; noise floor {number(shape.noise_floor)} dex, "
         f"split-half reliability {number(shape.reliability)}"
@@ -173,11 +190,16 @@ def _reading(reading: Reading | None, signed: bool = False) -> Cell:
         return Cell("")
     if math.isnan(reading.value):
         return Cell("–", reading.reason)
-    main = f"{reading.value:+.3f}" if signed else number(reading.value)
+    main = _minus(f"{reading.value:+.3f}" if signed else number(reading.value))
     quiet = reading.floor is not None and abs(reading.value) <= reading.floor
     if reading.low is not None and reading.high is not None:
-        return Cell(main, f"[{number(reading.low)}, {number(reading.high)}]", quiet)
-    return Cell(main, "" if reading.floor is None else f"floor {number(reading.floor)}", quiet)
+        return Cell(main, _minus(f"[{number(reading.low)}, {number(reading.high)}]"), quiet)
+    return Cell(main, "" if reading.floor is None else f"floor {reading.floor:.2g}", quiet)
+
+
+def _minus(text: str) -> str:
+    """A number with a minus sign as wide as its plus; exponents keep their hyphen."""
+    return text.replace("-", "\u2212").replace("e\u2212", "e-")
 
 
 def _plain(value: float, reason: str) -> Cell:
