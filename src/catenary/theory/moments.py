@@ -64,7 +64,8 @@ def softmax_moments(counts: Array, variances: Array) -> SoftmaxMoments:
     if not (counts >= 1).all():
         raise invalid("counts", "must be >= 1", float(counts.min()))
     if not ((variances >= 0) & (variances <= LARGEST)).all():
-        raise invalid("variances", "must be in [0, 100]", variances[~((variances >= 0) & (variances <= LARGEST))][0])
+        outside = variances[~((variances >= 0) & (variances <= LARGEST))]
+        raise invalid("variances", "must be in [0, 100]", float(outside[0]))
     second = np.empty((counts.size, variances.size))
     key = np.empty_like(second)
     for column, variance in enumerate(variances):
@@ -91,9 +92,9 @@ def _log_nodes(largest: float, std: float) -> Array:
     r"""Nodes in ln t that cover where \(t^P\varphi^{(p)}\varphi^{n-\#}\) lives, from n = ``largest`` down to 1.
 
     The sum of exponentials lies between e^z of one typical logit and n e^{REACH std}; t is about its inverse, down
-    to e^{-40} of it, because the integrand falls only like t on that side.
+    to e^{-34} of it, because the integrand falls only like t on that side.
     """
-    low = -math.log(largest) - REACH * std - 40
+    low = -math.log(largest) - REACH * std - 34
     high = REACH * std + 4
     return np.arange(low, high, LOG_STEP)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,8 @@ def predict(
     energy = np.average([part.values**2 for part in parts], axis=0, weights=counts)
     most_repeated = min(range(len(parts)), key=lambda k: np.unique(patterns[k]).size)
     profile = replace(parts[most_repeated], values=np.sqrt(energy))
-    return _stamped(profile, {"windows": len(windows), "patterns": len(parts)})
+    digest = sha256(np.ascontiguousarray(windows, dtype="<i8").tobytes()).hexdigest()
+    return _stamped(profile, {"tokens": {"windows": len(windows), "patterns": len(parts), "ids_sha256": digest}})
 
 
 def _stamped(profile: Profile, more: dict[str, Any]) -> Profile:

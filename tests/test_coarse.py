@@ -1,0 +1,127 @@
+"""The recursion on groups of positions: equal to the exact one where groups are single, within .5 % elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from builders import gpt2_like, qwen2_like, qwen3_like, smollm2_like
+from catenary.architecture import Architecture
+from catenary.theory.birth import embedded, exact_energies
+from catenary.theory.coarse import Groups, coarse_energies, group_positions
+from catenary.theory.pairs import Pairs, Singles
+
+STRONG = (2.5 / 256) ** 0.5  # logit variance (256 * std^2)^2 = 6.25
+
+
+def equal(length: int, probability: float = 0.0) -> np.ndarray:
+    return (1 - probability) * np.eye(length) + probability
+
+
+def error(architecture: Architecture, length: int, probability: float, **options: object) -> float:
+    """Largest relative error of the norm."""
+    exact = exact_energies(architecture, embedded(architecture, equal(length, probability)), **options)  # type: ignore[arg-type]
+    coarse = coarse_energies(architecture, length, probability, **options)  # type: ignore[arg-type]
+    return float(np.abs(np.sqrt(coarse / exact) - 1).max())
+
+
+CASES: dict[str, Callable[[], Architecture]] = {
+    "qwen2": lambda: qwen2_like(depth=12),
+    "gpt2": lambda: gpt2_like(),
+    "qk-norm": lambda: qwen3_like(depth=12),
+    "v = 1": lambda: smollm2_like(depth=12),
+    "v = 6": lambda: qwen2_like(width=256, depth=12, heads=4, kv_heads=1, ffn=1390, std=STRONG),
+}
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("coupling", ["strong", "first-order", "uniform"])
+def test_single_groups_are_exact(name: str, coupling: str) -> None:
+    # Up to 48 + 24 positions every group is one position: the two codes differ in rounding only.
+    for probability in (0.0, 0.02):
+        assert error(CASES[name](), 72, probability, coupling=coupling) < 1e-11
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_within_half_a_percent_at_512(name: str) -> None:
+    assert error(CASES[name](), 512, 0.0) < 0.005
+
+
+def test_within_half_a_percent_with_repeats_and_other_couplings() -> None:
+    assert error(CASES["qwen2"](), 400, 0.01) < 0.005
+    assert error(CASES["qk-norm"](), 400, 0.0, coupling="first-order") < 0.005
+    assert error(CASES["gpt2"](), 400, 0.0, coupling="uniform") < 0.005
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["qwen2", "qk-norm", "v = 6"])
+def test_within_half_a_percent_at_1024(name: str) -> None:
+    assert error(CASES[name](), 1024, 0.0) < 0.005
+
+
+def test_finer_groups_come_closer() -> None:
+    """Second order in the group size: halving ratio - 1 divides the error by 4, at least by 2.5 where it mixes."""
+    architecture = qwen2_like(depth=6)
+    exact = exact_energies(architecture, embedded(architecture, equal(400)))
+    errors = []
+    for ratio in (1.24, 1.12, 1.06):
+        groups = group_positions(400, ratio=ratio)
+        errors.append(np.abs(coarse_energies(architecture, 400, groups=groups) / exact - 1)[60:-30].max())
+    assert errors[0] > 2.5 * errors[1] > 2.5**2 * errors[2]
+
+
+@pytest.mark.parametrize("length", [2, 3, 24, 25, 72, 73, 74, 513, 2048, 1 << 24])
+def test_groups_cover_every_position_once(length: int) -> None:
+    groups = group_positions(length)
+    assert groups.sizes.sum() == length
+    assert (groups.sizes >= 1).all()
+    assert groups.sizes[-1] == 1
+    assert groups.sizes.size < 300
+    assert (np.diff(groups.counts) > 0).all()
+
+
+@pytest.mark.parametrize("distinct", [0.0, 0.3])
+@pytest.mark.parametrize("size", [2, 5])
+def test_averages_of_groups_are_averages_over_their_members(distinct: float, size: int) -> None:
+    """One group of alike tokens far from the start, against the exact operator on the same tokens.
+
+    Far from the start 1/i hardly changes within the group, so what is left are the counts: tokens of its own group
+    that a member sees, that two members share, and in which (token, other query) pairs the query sees the token. The
+    product of mean counts misses their covariance, size^2/12 of the square: seen only in ``distinct``.
+    """
+    before = 1000
+    groups = Groups(np.array([before, size, 1.0]))
+    matrix, same = np.zeros((3, 3)), np.zeros(3)
+    matrix[1, 1], same[1] = distinct, 1.0
+    members = slice(before, before + size)
+    full = np.zeros((before + size + 1,) * 2)
+    full[members, members] = distinct + (1 - distinct) * np.eye(size)
+    exact, pairs = Singles.uniform(len(full)), Pairs(full, full.diagonal())
+    others = ~np.eye(size, dtype=bool)
+    # Averages reach the queries behind the group, adjoints the tokens in front of it.
+    for found, expected, outside, column in (
+        (groups.average(Pairs(matrix, same)), exact.average(pairs), 2, -1),
+        (groups.adjoint(Pairs(matrix, same)), exact.adjoint(pairs), 0, 0),
+    ):
+        rel = 0.02 if distinct == 0 else 0.2
+        half, both = expected.half[members, members], expected.full.matrix[members, members]
+        assert found.half[1, 1] == pytest.approx(half[others].mean(), rel=0.02)
+        assert found.full.matrix[1, 1] == pytest.approx(both[others].mean(), rel=rel)
+        assert found.full.same[1] == pytest.approx(both.diagonal().mean(), rel=rel)
+        beyond = expected.full.matrix[members, column].mean()
+        assert found.full.matrix[1, outside] == pytest.approx(beyond, rel=0.02)
+
+
+def test_published_values_at_2048() -> None:
+    """Norms at j = 1, 16, middle, L-1, L from an independent coarse program (ratio 1.06), four digits."""
+    norms = np.sqrt(896 * coarse_energies(qwen2_like(), 2048))
+    np.testing.assert_allclose(norms[[0, 15, 1023, 2046, 2047]], [1225, 534.4, 64.68, 60.34, 6243.4], rtol=0.005)
+
+
+def test_millions_of_positions_cost_no_more_than_groups() -> None:
+    energies = coarse_energies(qwen2_like(depth=2), 1 << 22)
+    assert energies.shape == (1 << 22,)
+    assert np.isfinite(energies).all()
+    assert (energies > 0).all()
