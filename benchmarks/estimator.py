@@ -1,8 +1,8 @@
 """How much the measurement costs beyond the passes it needs, and how much less than an exact Jacobian.
 
 Prints time(measure_jacobian, K) / time(one bare forward + K bare autograd.grad calls), and time(exact) / time(K),
-on one network in one run. The two are timed in turn, and the median of the ratios is taken, so that a busy machine
-slows both alike.
+on one network in one run. Times are processor seconds of this process, the two are timed in turn, and the median of
+the ratios is taken, so that a busy machine does not decide.
 
     python benchmarks/estimator.py --probes 8 --length 128 --repeats 7
 """
@@ -29,9 +29,9 @@ QWEN2_LIKE = {
 
 
 def clock(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     work()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def bare(module: torch.nn.Module, vectors: torch.Tensor, probes: int) -> None:

@@ -53,8 +53,9 @@ def effective_rank(energy: Float64[np.ndarray, "*members probe L"]) -> float | N
     r"""Effective rank r pooled over members and positions (its harmonic mean), None from a single probe.
 
     From the relative variance over probes \(q = \langle s^2/m^2 \rangle\): since \(E s^2/E m^2 = c/(1 + c/K)\) for
-    relative variance c, the estimate is \(c = q/(1 - q/K)\), \(r = 2/c\). The pooled value has few independent
-    terms: the energies of all positions rise and fall together with a probe.
+    relative variance c, the estimate is \(c = q/(1 - q/K)\), \(r = 2/c\), exact for gamma-distributed energies and
+    up to a quarter too high from 4 probes of a spectrum with one strong direction. The pooled value has few
+    independent terms: the energies of all positions rise and fall together with a probe.
     """
     probes = energy.shape[-2]
     if probes < 2:

@@ -14,6 +14,7 @@ from catenary.configs.read import read_config
 from catenary.errors import InvalidInput, MissingResource, invalid, unknown
 from catenary.models import initialise
 from catenary.models.alive import check_alive
+from catenary.models.anatomy import dissect
 from catenary.models.extra import torch, transformers
 from catenary.models.model import Model
 from catenary.models.rope import switch_rotary_off
@@ -107,6 +108,7 @@ def _untrained(model: str | Path | Mapping[str, Any], options: _Options) -> Mode
         initialise.check_std(module, options.init_std)
     made = Model(
         module,
+        dissect(module),
         located.name,
         _plain(config),
         "untrained",
@@ -136,6 +138,7 @@ def _pretrained(model: str | Path | Mapping[str, Any], options: _Options) -> Mod
     module, attention = _read(folder, source, options)
     made = Model(
         module,
+        dissect(module),
         Path(source).name if Path(source).is_dir() else source.removeprefix("hub:"),
         _plain(module.config),
         "pretrained",

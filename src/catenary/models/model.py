@@ -25,6 +25,7 @@ class Model:
 
     Attributes:
         module: the network. ``load`` gives it frozen, in eval mode; a user's own is never changed.
+        anatomy: its embedding, backbone, layers and final norm.
         name: what it was asked for by.
         config: its ``config.json`` as plain JSON values.
         weights: ``untrained``, ``pretrained`` or ``given``.
@@ -40,6 +41,7 @@ class Model:
     """
 
     module: torch.nn.Module
+    anatomy: Anatomy
     name: str
     config: Mapping[str, Any]
     weights: Weights = "given"
@@ -52,11 +54,6 @@ class Model:
     trust_remote_code: bool = False
     vocabulary: int | None = None
     notes: tuple[str, ...] = ()
-
-    @cached_property
-    def anatomy(self) -> Anatomy:
-        """Embedding, backbone, layers and final norm; found once, by a pilot run."""
-        return dissect(self.module)
 
     @property
     def embedding_weight(self) -> torch.Tensor:
@@ -181,7 +178,6 @@ def adopt(
     """
     config = getattr(module, "config", None)
     as_dict = config.to_dict() if config is not None and hasattr(config, "to_dict") else {}
-    model = Model(module, name or type(module).__name__, as_dict, weights, seed)
-    notes = check_alive(module, model.anatomy)
-    object.__setattr__(model, "notes", notes)
-    return model
+    anatomy = dissect(module)
+    notes = check_alive(module, anatomy)
+    return Model(module, anatomy, name or type(module).__name__, as_dict, weights, seed, notes=notes)
