@@ -30,6 +30,6 @@ def compare(
 
     made = [(left, right, catenary.compare(x, y)) for left, x, right, y in stored_pairs(a, b)]
     if json:
-        print_json({"comparisons": [{"a": left, "b": right, **c.to_dict()} for left, right, c in made]})
+        print_json({"comparisons": [{**c.to_dict(), "a": left, "b": right} for left, right, c in made]})
         return
     typer.echo("\n\n".join(comparison.table() for _, _, comparison in made))

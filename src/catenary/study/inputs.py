@@ -15,9 +15,9 @@ from catenary.text.windows import Windows
 Builder = Callable[[StudyConfig, Source, Part], Windows]
 
 
-def build_windows(config: StudyConfig, source: Source, part: Part) -> dict[Tokens, Windows]:
-    """Windows for every condition of ``part``, ``nets * windows`` of each."""
-    return {tokens: _BUILDERS[tokens](config, source, part) for tokens in part.tokens}
+def build_windows(tokens: Tokens, config: StudyConfig, source: Source, part: Part) -> Windows:
+    """The ``nets * windows`` windows of one condition; raises ``InvalidInput`` where they cannot be made."""
+    return _BUILDERS[tokens](config, source, part)
 
 
 def describe_windows(windows: Windows) -> dict[str, Any]:

@@ -7,14 +7,14 @@ import platform
 import resource
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from catenary.errors import InvalidInput, MissingResource
 from catenary.provenance import versions
 from catenary.store import Curve, Run, read_run, write_json, write_run
-from catenary.study.config import StudyConfig
+from catenary.study.config import StudyConfig, Tokens
 from catenary.study.curves import comparable_pairs, single_curves
 from catenary.study.estimate import part_estimator
 from catenary.study.inputs import build_windows, describe_windows
@@ -26,6 +26,7 @@ from catenary.study.plan import Plan, make_plan, plan_once
 from catenary.study.predictions import predict_for
 from catenary.study.report import report_run
 from catenary.study.source import Source, find_source, with_files
+from catenary.text.windows import Windows
 
 
 @dataclass(frozen=True)
@@ -97,12 +98,16 @@ def _gather(config: StudyConfig, source: Source, plan: Plan, folder: Path, watch
     curves: dict[str, Curve] = {"predicted-random": predict_for(source.architecture, config.length, "random", None)}
     described: dict[str, Any] = {}
     for part in plan.parts:
-        try:
-            windows = build_windows(config, source, part)
-        except InvalidInput as error:
-            skipped.append(Skipped(part.name, str(error)))
-            watch.say(f"skipped {part.label}: {error}")
+        windows: dict[Tokens, Windows] = {}
+        for tokens in part.tokens:
+            try:
+                windows[tokens] = build_windows(tokens, config, source, part)
+            except InvalidInput as error:
+                skipped.append(Skipped(f"{part.name}/{tokens}", str(error)))
+                watch.say(f"skipped {part.label}, {tokens}: {error}")
+        if not windows:
             continue
+        part = replace(part, tokens=tuple(windows))
         described[part.name] = {tokens: describe_windows(w) for tokens, w in windows.items()}
         if part.weights == "untrained":
             for tokens in part.tokens:
@@ -129,7 +134,7 @@ def _result(config: StudyConfig, source: Source, plan: Plan, gathered: Gathered)
         "versions": versions(),
         "windows": dict(gathered.windows),
         "shapes": {name: describe(curve).to_dict() for name, curve in single.items()},
-        "comparisons": [{"a": a, "b": b, **compare(single[a], single[b]).to_dict()} for a, b in pairs],
+        "comparisons": [{**compare(single[a], single[b]).to_dict(), "a": a, "b": b} for a, b in pairs],
     }
 
 

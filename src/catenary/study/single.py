@@ -51,7 +51,7 @@ def measure_single(
         raise InvalidInput(source.no_weights)
     if TEXT & set(part.tokens) and source.tokenizer is None:
         raise InvalidInput(source.no_tokenizer)
-    made = build_windows(config, source, part)
+    made = {kind: build_windows(kind, config, source, part) for kind in part.tokens}
     if target_error is not None:
         part = _with_probes(part, config, made, target_error)
         observer.say(f"{part.probes} probes per window reach a relative error of {target_error:g}")

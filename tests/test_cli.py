@@ -1,0 +1,168 @@
+"""The command line: exit codes, one clean line per error, JSON that parses, help with examples, no torch to predict."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+VERBS = ("profile", "predict", "measure", "compare", "report", "doctor")
+
+
+def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "100"}
+    command = [sys.executable, "-m", "catenary", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd, check=False)
+
+
+@pytest.fixture(scope="module")
+def predicted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("predicted") / "run"
+    done = run("predict", "toy", "--length", "64", "--out", str(folder))
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_predict_prints_shape_and_card_and_writes_a_page(predicted: Path) -> None:
+    assert (predicted / "report.html").is_file()
+    assert {p.name for p in predicted.iterdir()} >= {"result.json", "profiles.nc", "profile.csv", "figures"}
+    shown = run("predict", "toy", "--length", "64")
+    assert "last-token spike" in shown.stdout
+    assert "note: " in shown.stdout
+    assert "preset toy" in shown.stderr
+
+
+def test_predict_json_is_the_profile(predicted: Path) -> None:
+    import catenary
+
+    shown = json.loads(run("predict", "toy", "--length", "64", "--json", "--quiet").stdout)
+    expected = catenary.predict(catenary.read_config("toy"), length=64).values
+    assert shown["values"] == pytest.approx(expected.tolist(), rel=1e-12)
+    assert shown["card"]["logit_variance"] == pytest.approx(0.13, rel=0.01)
+
+
+def test_predict_needs_no_torch() -> None:
+    program = (
+        "import sys; sys.argv = ['catenary', 'predict', 'toy', '--length', '64', '--quiet'];\n"
+        "from catenary.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit as stop: assert not stop.code, stop.code\n"
+        "heavy = {'torch', 'transformers', 'xarray', 'altair', 'pandas'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_import_and_help_are_light() -> None:
+    program = (
+        "import sys, catenary, catenary.cli.main\n"
+        "heavy = {'torch', 'transformers', 'xarray', 'altair', 'scipy', 'numba', 'pydantic'} & set(sys.modules)\n"
+        "assert not heavy - {'pydantic'}, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("predict", "no-such-model"), "no-such-model"),
+        (("predict", "qwen2-0.5"), "did you mean 'qwen2-0.5b'"),
+        (("predict", "toy", "--theory", "cesarro"), "Did you mean 'cesaro'"),
+        (("predict", "toy", "--coupling", "weak"), "coupling"),
+        (("predict", "toy", "--repeat-probability", "1.5"), "repeat_probability must be in [0, 1), got 1.5"),
+        (("measure", "toy", "--tokens", "poems"), "unknown tokens 'poems'"),
+        (("measure", "toy", "--weights", "pretrained", "--tokens", "vanilla"), "no weights"),
+        (("measure", "toy", "--dtype", "int3"), "dtype"),
+        (("report", "nowhere"), "no finished run in nowhere"),
+        (("compare", "nowhere"), "no finished run"),
+        (("profile", "toy", "--conditions", "vanilla,poems"), "conditions"),
+        (("profile", "--rerun", "nothing.json"), "rerun must be the result.json"),
+    ],
+)
+def test_user_errors_are_one_line_and_exit_2(arguments: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if line.startswith("catenary: error")]
+    assert len(lines) == 1
+    assert list(tmp_path.rglob("*.part")) == []
+
+
+def test_debug_shows_where() -> None:
+    assert "Traceback" in run("--debug", "predict", "no-such-model").stderr
+    assert "Traceback" in run("predict", "no-such-model", "--debug").stderr
+
+
+def test_our_own_bugs_exit_1_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from catenary.cli import main as cli
+
+    monkeypatch.setattr("catenary.configs.locate.locate_config", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(sys, "argv", ["catenary", "predict", "toy"])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 1
+    assert "internal error: ZeroDivisionError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_has_examples(verb: str) -> None:
+    shown = run(verb, "--help").stdout
+    assert f"catenary {verb}" in shown
+    assert "Examples" in shown
+
+
+def test_compare_and_report_of_a_stored_run(predicted: Path, tmp_path: Path) -> None:
+    twice = run("compare", f"{predicted}:predicted", str(predicted), "--json")
+    assert twice.returncode == 0, twice.stderr
+    assert json.loads(twice.stdout)["comparisons"][0]["a"].endswith(":predicted")
+    again = run("report", str(predicted), "--out", str(tmp_path / "page"), "--title", "Mine <b>")
+    assert again.returncode == 0, again.stderr
+    assert "Mine &lt;b&gt;" in (tmp_path / "page" / "report.html").read_text()
+    alone = run("compare", str(predicted))
+    assert alone.returncode == 2
+    assert "name two" in alone.stderr
+
+
+def test_measure_stores_a_run(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    done = run("measure", "toy", "--length", "32", "--windows", "2", "--probes", "2", "--out", str(folder), "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["part"]["probes"] == 2
+    assert (folder / "profiles.nc").is_file()
+
+
+def test_measure_picks_probes_for_a_target_error(tmp_path: Path) -> None:
+    command = ("measure", "toy", "--length", "32", "--windows", "1", "--target-error", "0.08", "--out", str(tmp_path))
+    done = run(*command)
+    assert done.returncode == 0, done.stderr
+    assert "probes per window reach a relative error of 0.08" in done.stderr
+
+
+def test_doctor_looks_at_environment_and_model() -> None:
+    done = run("doctor", "toy", "--json")
+    assert done.returncode == 0, done.stderr
+    topics = {finding["topic"] for finding in json.loads(done.stdout)["findings"]}
+    assert {"versions", "config", "architecture", "weights", "tokenizer", "prediction", "network"} <= topics
+    too_long = run("doctor", "gpt2", "--length", "2048")
+    assert too_long.returncode == 2
+    assert "2048 tokens of at most 1024" in too_long.stdout
+
+
+@pytest.mark.demo
+def test_doctor_tells_bos_of_a_real_tokenizer(demo_folder: Path) -> None:
+    shown = run("doctor", str(demo_folder / "smollm2-135m")).stdout
+    assert "puts nothing in front" in shown
+    assert "MiB of safetensors" in shown
+
+
+def test_docs_of_the_command_line_are_current() -> None:
+    script = Path(__file__).parent.parent / "scripts" / "generate_docs.py"
+    subprocess.run([sys.executable, str(script), "--check"], check=True)
