@@ -46,7 +46,7 @@ def birth_card(architecture: Architecture, regime: Regime) -> ValidityCard:
 
     Expected errors are medians over positions of |log10 prediction/measurement| against the root mean square over
     ensembles of untrained networks: random distinct tokens, widths 256 to 2048, length/width up to 4. Outside what
-    was measured the error is None, not a guess. Source: measured for this package; see docs/claims.md.
+    was measured the error is None, not a guess. Source: measured for this package.
     """
     variance = architecture.logit_variance
     reach = regime.length / architecture.width
