@@ -41,6 +41,7 @@ def test_band_is_drawn_where_there_is_one_and_only_there() -> None:
     row = next(r for r in spec["datasets"]["drawn"] if r["curve"] == "untrained" and r["token"] == 9)
     assert row["low"] == pytest.approx(profile.low[8], rel=5e-5)
     assert [entry["name"] for entry in charts.overlay([predicted()])["layer"]] == ["line", "last", "hover"]
+    assert [entry["name"] for entry in spec["layer"]] == ["band", "last-band", "line", "last", "hover"]
 
 
 def test_a_trained_sample_is_drawn_as_its_log_mean() -> None:
@@ -226,7 +227,7 @@ def test_altair_accepts_the_charts_and_the_same_input_gives_the_same_chart() -> 
     items = [predicted(64), untrained(64)]
     first, second = (figures.overlay(items).to_json() for _ in range(2))
     assert first == second
-    assert json.loads(first)["layer"][1]["name"] == "line"
+    assert json.loads(first)["layer"][2]["name"] == "line"
     assert figures.residuals(*items).to_dict()["layer"]
     assert figures.to_svg(figures.overlay(items)) == figures.to_svg(charts.overlay(items))
 

@@ -173,8 +173,9 @@ def test_still_pictures_are_in_the_page_and_have_words(page: Path) -> None:
 
 def test_the_charts_carry_the_curves(page: Path) -> None:
     charts = json.loads(next(text for attributes, text in read(page).scripts if attributes.get("id") == "charts"))
-    rows = [row for row in charts["profile"]["datasets"]["drawn"] if row["curve"] == "predicted at birth"]
-    np.testing.assert_allclose([row["value"] for row in rows], predicted().values, rtol=5e-5)
+    blocks = {block["curve"]: block for block in charts["profile"]["datasets"]["drawn"]}
+    np.testing.assert_allclose(blocks["predicted at birth"]["value"], predicted().values, rtol=5e-5)
+    assert set(blocks) == {"predicted at birth", "untrained", "trained"}
     assert set(charts) == {"profile", "profile-first", "profile-last", "ratio-1", "ratio-2", "ratio-3"}
 
 
@@ -242,6 +243,21 @@ def test_many_curves_are_drawn_by_condition() -> None:
     assert [heading for heading, _ in groups(single)] == ["One document per window",
                                                          "Excerpts of different documents joined"]
     assert [heading for heading, _ in groups(parts(items))] == [""]
+
+
+@pytest.mark.slow
+def test_eight_long_curves_still_fit(tmp_path: Path) -> None:
+    scatter = np.exp(np.random.default_rng(0).standard_normal((8, 8192)))
+    items = [Profile(values, label=f"curve {n}", average="log", standard_error=values / 9, low=values / 3,
+                     high=3 * values, provenance={"condition": "ab"[n % 2]}) for n, values in enumerate(scatter)]
+    made = write_report(items, tmp_path)
+    assert made.read_text(encoding="utf-8").count("data-chart=") == 2 * 3 + 6
+    assert made.stat().st_size < 3_000_000
+
+
+def test_equal_cards_are_shown_once(tmp_path: Path) -> None:
+    made = write_report([predicted(64, label="one"), predicted(64, label="two")], tmp_path, comparisons=[])
+    assert read(made).text.count("one; two attention-logit variance") == 1
 
 
 def test_nothing_to_report_is_refused(tmp_path: Path) -> None:

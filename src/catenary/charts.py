@@ -55,11 +55,19 @@ def overlay(
     near = {"condition": {"param": "near", "empty": False, "value": 1.0}, "value": 0.0}
     layers: list[Spec] = []
     if banded:
+        shown = "bands && isValid(datum.low) && (datum.low > 0 || !logarithmic)"
+        span = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour}
         layers.append({
             "name": "band",
-            "transform": [{"filter": "bands && isValid(datum.low) && (datum.low > 0 || !logarithmic)"}],
+            "transform": [{"filter": f"{shown} && !isValid(datum.marker)"}],
             "mark": {"type": "area", "opacity": 0.17, "aria": False},
-            "encoding": {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour},
+            "encoding": span,
+        })
+        layers.append({
+            "name": "last-band",
+            "transform": [{"filter": f"{shown} && isValid(datum.marker)"}],
+            "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.35, "aria": False},
+            "encoding": span,
         })
     layers.append({
         "name": "line",
@@ -94,6 +102,7 @@ def overlay(
         "layer": layers,
     }
     note = thinning(items) if tokens is None else ""
+    data = _axis_only(data, x["field"])
     return _chart(spec, data, width=720 if tokens is None else 330, height=380 if tokens is None else 250, note=note)
 
 
@@ -230,6 +239,12 @@ def _visible(curve: Curve, tokens: tuple[int, int] | None) -> list[Spec]:
     if tokens is None:
         return rows(curve)
     return [row for row in rows(curve, limit=None) if tokens[0] <= row["token"] <= tokens[1]]
+
+
+def _axis_only(data: list[Spec], axis: str) -> list[Spec]:
+    """Rows without the position field that no axis reads: a fifth of a page's size."""
+    unread = "token" if axis == "x" else "x"
+    return [{name: value for name, value in row.items() if name != unread} for row in data]
 
 
 def _check(tokens: tuple[int, int], lengths: set[int]) -> None:

@@ -20,7 +20,7 @@ from catenary.figures import save, to_svg
 from catenary.page import view
 from catenary.page.cite import bibtex
 from catenary.page.claims import claims
-from catenary.page.embed import asset, chart_colours, chart_library, data_link, hash_source, json_text
+from catenary.page.embed import asset, chart_colours, chart_library, data_link, hash_source, json_text, packed
 from catenary.profile import Profile
 from catenary.sample import Sample
 from catenary.shape import Shape
@@ -43,7 +43,7 @@ class Figure:
     name: str
     kind: str
     svg: Markup
-    spec: Mapping[str, Any]
+    spec: Spec
     alternative: str
     caption: str
     note: str
@@ -110,12 +110,11 @@ def write_report(
     groups = [_group(n, heading, members, shapes, charts) for n, (heading, members) in enumerate(view.groups(single))]
     differences = [_residual(n, c, charts) for n, c in enumerate(held)]
     _export(charts, target.parent / "figures")
-    cards = [(part.label, view.card_rows(part), part.card) for part in single
-             if isinstance(part, Profile) and part.card is not None]
     origin = [(part.label, view.flat(part.provenance)) for part in single]
     library, script = chart_library(), asset("script.js")
-    data = {figure.name: figure.spec for g in groups for figure in (g.figure, *g.ends)}
-    data |= {figure.name: figure.spec for figure in differences}
+    figures = [*(figure for g in groups for figure in (g.figure, *g.ends)), *differences]
+    data = {figure.name: figure.spec | {"datasets": {"drawn": packed(figure.spec["datasets"]["drawn"])}}
+            for figure in figures}
     quantity = single[0].quantity
     page = _environment().get_template("page.jinja").render(
         title=clean(title or _model(single), 120),
@@ -129,7 +128,7 @@ def write_report(
         comparisons=list(zip(held, differences, strict=True)),
         comparison_tables=view.comparison_tables(held) if held else (),
         claims=claims(view.contents(single)),
-        cards=cards,
+        cards=view.cards(single),
         origin=origin,
         provenance=view.flat(provenance or {}),
         bibtex=escape(bibtex()),

@@ -8,6 +8,17 @@
     logLevel: 1, tooltip: { disableDefaultStyle: true },
   };
 
+  // One block of columns per curve, back to the rows that a chart reads.
+  function rows(block) {
+    const columns = Object.entries(block).filter(([, column]) => Array.isArray(column));
+    return columns[0][1].map((_, n) => {
+      const row = "curve" in block ? { curve: block.curve } : {};
+      for (const [name, column] of columns) if (column[n] !== null) row[name] = column[n];
+      return row;
+    });
+  }
+  for (const spec of Object.values(specs)) spec.datasets.drawn = spec.datasets.drawn.flatMap(rows);
+
   // A copy of a chart's JSON for the width of this window and the scale that is switched on.
   function fitted(spec, kind, state) {
     const copy = structuredClone(spec);

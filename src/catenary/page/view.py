@@ -14,6 +14,7 @@ from catenary.profile import Profile
 from catenary.reading import Reading, number
 from catenary.sample import Sample
 from catenary.shape import Shape, default_average
+from catenary.validity import ValidityCard
 
 Part = Profile | Sample
 """One curve: a profile, or a sample of one condition and one step."""
@@ -116,12 +117,12 @@ def _average(average: str) -> str:
     return {"rms": "root mean square", "log": "log-mean", "mean": "mean"}.get(average, "single curve")
 
 
-def headline(shapes: Sequence[Shape]) -> str:
-    """One sentence: which curves have which shape, curves of one shape together."""
+def headline(shapes: Sequence[Shape]) -> list[tuple[str, str]]:
+    """Every shape that occurs, in words, and the curves that have it."""
     together: dict[str, list[str]] = {}
     for shape in shapes:
         together.setdefault(shape.verdict.words, []).append(shape.label)
-    return _sentence("; ".join(f"{' and '.join(labels)}: {words}" for words, labels in together.items())) + "."
+    return [(_sentence(words), "; ".join(labels)) for words, labels in together.items()]
 
 
 def _sentence(text: str) -> str:
@@ -206,19 +207,38 @@ def _plain(value: float, reason: str) -> Cell:
     return Cell("–", reason) if math.isnan(value) else Cell(number(value))
 
 
-def card_rows(profile: Profile) -> list[tuple[str, str]]:
-    """The numbers of a prediction's validity card as (name, value)."""
-    card = profile.card
-    if card is None:
-        return []
-    error, spread = card.expected_median_error, card.token_spread
+@dataclass(frozen=True)
+class Card:
+    """A validity card with the labels of the predictions that share it."""
+
+    label: str
+    lines: tuple[tuple[str, str], ...]
+    statements: tuple[str, ...]
+    assumed: tuple[str, ...]
+    not_expressed: tuple[str, ...]
+
+
+def cards(single: Sequence[Part]) -> list[Card]:
+    """The validity cards of all predictions; equal ones once."""
+    labels: dict[ValidityCard, list[str]] = {}
+    for part in single:
+        if isinstance(part, Profile) and part.card is not None:
+            labels.setdefault(part.card, []).append(part.label)
     return [
+        Card("; ".join(names), _card_lines(card), card.statements, card.assumed, card.not_expressed)
+        for card, names in labels.items()
+    ]
+
+
+def _card_lines(card: ValidityCard) -> tuple[tuple[str, str], ...]:
+    error, spread = card.expected_median_error, card.token_spread
+    return (
         ("attention-logit variance at birth", number(card.logit_variance)),
         ("width", f"{card.width:,}"),
         ("length / width", number(card.length_over_width)),
         ("expected median error", "never measured in this regime" if error is None else f"{number(error)} dex"),
         ("scatter of one network and sequence", "not known" if spread is None else f"{number(spread)} dex per token"),
-    ]
+    )
 
 
 def flat(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
