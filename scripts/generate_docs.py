@@ -12,7 +12,8 @@ TARGET = Path(__file__).parent.parent / "docs" / "cli.md"
 
 
 def help_of(*verb: str) -> str:
-    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "_TYPER_FORCE_DISABLE_TERMINAL": "1"}
+    plain = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "_TYPER_FORCE_DISABLE_TERMINAL": "1"}
+    environment = {**os.environ, **plain}
     command = [sys.executable, "-m", "catenary", *verb, "--help"]
     shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     return "\n".join(line.rstrip() for line in shown.strip().splitlines())

@@ -27,7 +27,9 @@ def curves() -> dict[str, Curve]:
         "predicted": Profile(
             np.geomspace(9, 1, 40), label="predicted <b>", average="expectation", card=CARD, provenance={"seed": 1}
         ),
-        "untrained": Sample(energy, ("vanilla", "chunked"), (7,), SCALAR_GRADIENT, "untrained", False, {"nets": [0, 1]}),
+        "untrained": Sample(
+            energy, ("vanilla", "chunked"), (7,), SCALAR_GRADIENT, "untrained", False, {"nets": [0, 1]}
+        ),
     }
 
 
@@ -79,9 +81,13 @@ def test_csv_has_a_row_per_curve_condition_and_position(tmp_path: Path) -> None:
 def test_failed_write_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:
     path = tmp_path / "file.txt"
     write_text(path, "old")
-    with pytest.raises(RuntimeError, match="half way"), replacing(path) as temporary:
-        temporary.write_text("new")
-        raise RuntimeError("half way")
+    def interrupted() -> None:
+        with replacing(path) as temporary:
+            temporary.write_text("new")
+            raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError, match="half way"):
+        interrupted()
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["file.txt"]
 

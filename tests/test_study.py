@@ -23,7 +23,9 @@ from catenary.study.plan import Estimate, make_plan, plan_once
 from catenary.study.run import profile_model
 from catenary.study.source import find_source
 
-TINY = {"model": "preset:toy", "length": 32, "check_nets": 2, "check_sequences": 2, "probes": 2, "conditions": ("zipf",)}
+TINY = {
+    "model": "preset:toy", "length": 32, "check_nets": 2, "check_sequences": 2, "probes": 2, "conditions": ("zipf",),
+}  # fmt: skip
 SAME = ("result.json", "profiles.nc", "profile.csv")
 
 
@@ -153,14 +155,11 @@ def test_a_skipped_measurement_still_leaves_the_prediction(tmp_path: Path) -> No
 def test_the_plan_is_decided_once(tmp_path: Path) -> None:
     study = config()
     source = find_source(study)
-    made = plan_once(
-        tmp_path / "plan.json", study, 10, lambda: make_plan(study, source, lambda _: Estimate(1, 1), budget=9, memory=9)
-    )
-    again = plan_once(tmp_path / "plan.json", study, 10, lambda: pytest.fail("planned again"))
+    path = tmp_path / "plan.json"
+    made = plan_once(path, study, 10, lambda: make_plan(study, source, lambda _: Estimate(1, 1), budget=9, memory=9))
+    again = plan_once(path, study, 10, lambda: pytest.fail("planned again"))
     assert again == made
-    other = plan_once(
-        tmp_path / "plan.json", study, 1, lambda: make_plan(study, source, lambda _: Estimate(9, 1), budget=1, memory=9)
-    )
+    other = plan_once(path, study, 1, lambda: make_plan(study, source, lambda _: Estimate(9, 1), budget=1, memory=9))
     assert other.parts == ()
 
 
