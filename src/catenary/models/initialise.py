@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from catenary.errors import InvalidInput, MissingResource, invalid
@@ -90,15 +91,18 @@ def check_std(module: torch.nn.Module, init_std: float) -> None:
         )
 
 
-class quiet:  # a context manager reads as a word
-    """Silence transformers' log lines below errors while the context is open."""
-
-    def __enter__(self) -> None:
-        """Raise the level."""
-        self.logger = logging.getLogger("transformers")
-        self.level = self.logger.level
-        self.logger.setLevel(logging.ERROR)
-
-    def __exit__(self, *_: object) -> None:
-        """Put it back."""
-        self.logger.setLevel(self.level)
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence transformers' log lines below errors and its progress bars while the context is open."""
+    logger = logging.getLogger("transformers")
+    level = logger.level
+    bars = transformers().utils.logging
+    showing = bars.is_progress_bar_enabled()
+    logger.setLevel(logging.ERROR)
+    bars.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        if showing:
+            bars.enable_progress_bar()
