@@ -21,7 +21,7 @@ from catenary.errors import InvalidInput
 from catenary.page.claims import Contents, claims
 from catenary.page.embed import json_text
 from catenary.page.report import write_report
-from catenary.page.view import groups, parts
+from catenary.page.view import averaged, contents, groups, model_name, parts
 from catenary.profile import Profile
 from catenary.shape import describe
 from report_curves import predicted, trained, untrained
@@ -258,6 +258,20 @@ def test_eight_long_curves_still_fit(tmp_path: Path) -> None:
 def test_equal_cards_are_shown_once(tmp_path: Path) -> None:
     made = write_report([predicted(64, label="one"), predicted(64, label="two")], tmp_path, comparisons=[])
     assert read(made).text.count("one; two attention-logit variance") == 1
+
+
+@pytest.mark.parametrize("entry", ["toy", {"name": "toy", "weights": "pretrained"}])
+def test_the_model_gives_the_title_and_its_weights_the_average(entry: object) -> None:
+    sample = replace(trained(64), provenance={"model": entry})
+    assert model_name([predicted(64).relabel("x"), sample]) == "toy"
+    assert contents([sample]).trained == isinstance(entry, dict)
+    assert (averaged(sample).split()[0] == "Log-mean") == isinstance(entry, dict)
+
+
+def test_a_page_without_a_band_has_no_switch_for_it(tmp_path: Path) -> None:
+    made = write_report([predicted(64)], tmp_path)
+    assert not [a for a in read(made).tagged("button") if "data-bands" in a]
+    assert "Shaded" not in read(made).text
 
 
 def test_nothing_to_report_is_refused(tmp_path: Path) -> None:

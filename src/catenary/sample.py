@@ -79,6 +79,13 @@ class Sample:
         return int(self.energy.shape[4])
 
     @property
+    def weights(self) -> str | None:
+        """``"untrained"`` or ``"pretrained"``, as the provenance of the sample or of its model says; else None."""
+        model = self.provenance.get("model")
+        said = self.provenance.get("weights", model.get("weights") if isinstance(model, Mapping) else None)
+        return said if isinstance(said, str) else None
+
+    @property
     def unit(self) -> Unit:
         """The outermost dimension with at least two members; uncertainty is over it."""
         if self.nets > 1:

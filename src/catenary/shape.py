@@ -152,8 +152,8 @@ def describe(item: Profile | Sample, *, average: Average | None = None) -> Shape
 
 
 def default_average(sample: Sample) -> Average:
-    """``"log"`` for a pretrained network (provenance ``weights``), ``"rms"`` otherwise."""
-    return "log" if sample.provenance.get("weights") == "pretrained" else "rms"
+    """``"log"`` for a pretrained network (``Sample.weights``), ``"rms"`` otherwise."""
+    return "log" if sample.weights == "pretrained" else "rms"
 
 
 def _describe_profile(profile: Profile, average: Average | None) -> Shape:

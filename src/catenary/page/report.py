@@ -70,6 +70,7 @@ class Group:
     keys: tuple[Key, ...]
     figure: Figure
     ends: tuple[Figure, ...]
+    banded: bool
 
 
 def write_report(
@@ -117,7 +118,7 @@ def write_report(
             for figure in figures}
     quantity = single[0].quantity
     page = _environment().get_template("page.jinja").render(
-        title=clean(title or _model(single), 120),
+        title=clean(title or view.model_name(single) or "Position profile", 120),
         notes=[clean(note, 600) for note in notes],
         quantity=quantity,
         headline=view.headline(list(shapes.values())),
@@ -151,11 +152,6 @@ def _page_path(out: Path | str) -> Path:
     return path if path.suffix.lower() in (".html", ".htm") else path / "report.html"
 
 
-def _model(single: Sequence[view.Part]) -> str:
-    named = (part.provenance.get(key) for part in single for key in ("model", "name", "architecture"))
-    return next((name for name in named if isinstance(name, str) and name), "Position profile")
-
-
 def _default_comparisons(single: Sequence[view.Part]) -> list[Comparison]:
     """Pairs of one length, and of one condition where both say which; the prediction is held against the rest."""
     made = []
@@ -177,7 +173,8 @@ def _group(
     ends = [("first", (1, ENDS)), ("last", (length - ENDS + 1, length))] if close else []
     keys = tuple(_key(curve, part, shapes[part.label]) for curve, part in zip(curves(members), members, strict=True))
     return Group(heading, keys, figure,
-                 tuple(_overlay(f"{name}-{word}", "end", members, span, charts) for word, span in ends))
+                 tuple(_overlay(f"{name}-{word}", "end", members, span, charts) for word, span in ends),
+                 any(layer["name"] == "band" for layer in charts[name]["layer"]))
 
 
 def _key(curve: Curve, part: view.Part, shape: Shape) -> Key:

@@ -99,9 +99,19 @@ def condition(part: Part) -> str:
 
 def contents(single: Sequence[Part]) -> Contents:
     """Which kinds of curve there are; weights are known from provenance, theories from their card."""
-    weights = {part.provenance.get("weights") for part in single}
+    weights = {part.weights if isinstance(part, Sample) else part.provenance.get("weights") for part in single}
     predicted = any(isinstance(part, Profile) and is_predicted(part) for part in single)
     return Contents(predicted, "untrained" in weights, "pretrained" in weights)
+
+
+def model_name(single: Sequence[Part]) -> str:
+    """The model that the first curve with a named one belongs to, or an empty word."""
+    for part in single:
+        for entry in (part.provenance.get("model"), part.provenance.get("architecture")):
+            name = entry.get("name") if isinstance(entry, Mapping) else entry
+            if isinstance(name, str) and name:
+                return name
+    return ""
 
 
 def averaged(part: Part) -> str:
@@ -248,6 +258,8 @@ def flat(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
         name = clean(f"{prefix}{key}", 80)
         if isinstance(entry, Mapping) and entry:
             lines += flat(entry, f"{name}.")
+        elif isinstance(entry, (list, tuple)) and entry and isinstance(entry[0], Mapping):
+            lines += flat({str(n): part for n, part in enumerate(entry[:4])}, f"{name}.")
         elif isinstance(entry, (list, tuple)) and len(entry) > 24:
             lines.append((name, f"{len(entry):,} entries"))
         else:
