@@ -15,6 +15,7 @@ from catenary.comparison import compare
 from catenary.deviation import between, spearman, wasserstein
 from catenary.profile import Profile
 from catenary.quantity import PATH_WEIGHT, SCALAR_GRADIENT
+from catenary.sample import Sample
 from catenary.theory.cesaro import cesaro_row
 from oracles.comparison import errors, log_ratios, region_of
 from samples import noise, sample
@@ -238,3 +239,18 @@ def test_short_profiles_compare(length: int) -> None:
     json.dumps(found.to_dict(), allow_nan=False)
     assert found.regions[0].name == "error first"
     assert found.regions[-1].name == "error last"
+
+
+def test_trained_against_untrained_is_a_matter_of_shape() -> None:
+    rng = np.random.default_rng(0)
+    energy = rng.gamma(20.0, size=(1, 1, 1, 6, 1, 64))
+    samples = [
+        Sample(scale * energy, ("vanilla",), label=weights, provenance={"weights": weights})
+        for weights, scale in (("untrained", 1.0), ("pretrained", 100.0))
+    ]
+    found = compare(*samples)
+    assert found.shape_only
+    assert np.isnan(found.median_absolute)
+    assert found.median_shape == pytest.approx(0, abs=1e-12)
+    assert "embeddings" in found.words()
+    assert not compare(samples[0], samples[0]).shape_only

@@ -212,7 +212,8 @@ def compare(a: Profile | Sample, b: Profile | Sample) -> Comparison:
     as in ``Comparison``. A Sample is reduced to one curve: by root mean square against a theory, by the average
     of the other side against a measured curve, and two Samples by one average, ``"log"`` when either is of
     pretrained weights, ``"rms"`` otherwise. A Profile whose provenance says ``fitted`` had its size fitted, and is
-    compared in shape alone; so is a quantity whose absolute size means nothing.
+    compared in shape alone; so is a quantity whose absolute size means nothing, and so are trained against untrained
+    networks, whose embeddings differ in size.
 
     Raises:
         InvalidInput: unlike quantities or lengths, or a Sample of several conditions or steps.
@@ -234,6 +235,8 @@ def compare(a: Profile | Sample, b: Profile | Sample) -> Comparison:
         shape_only = f"the size of {fitted[0]} was fitted"
     elif not left.quantity.absolute:
         shape_only = f"the absolute size of {left.quantity.symbol} means nothing"
+    elif isinstance(a, Sample) and isinstance(b, Sample) and a.weights != b.weights:
+        shape_only = "training changes the size of the embeddings, and with it the unit of the Jacobian"
     skill, reasons["skill"] = _skill(deviation, right, shape_only)
     within, reasons["within 2 errors"] = _within(left, right, shape_only)
     constant = [p.label for p in (left, right) if np.ptp(p.values) == 0]
