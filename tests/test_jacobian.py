@@ -78,6 +78,9 @@ def test_gaussian_vectors_do_not_depend_on_the_batch_and_repeat_with_the_ids() -
     ids = np.array([[9, 4, 9, 7, 4]])
     feed = prepare(model, ct.Windows(ids, "zipf", "gaussian", 1))
     vectors = feed.vectors([0])[0].numpy()
+    # vectors follow first occurrence, so that renaming the tokens changes nothing
+    renamed = prepare(model, ct.Windows(np.array([[1, 2, 1, 0, 2]]), "zipf", "gaussian", 1))
+    np.testing.assert_array_equal(renamed.vectors([0])[0].numpy(), vectors)
     assert np.array_equal(vectors[0], vectors[2])
     assert np.array_equal(vectors[1], vectors[4])
     assert not np.isclose(vectors[0], vectors[1]).any()
@@ -176,6 +179,15 @@ def test_measuring_inside_no_grad_and_inference_mode() -> None:
     for mode in (torch.no_grad(), torch.inference_mode()):
         with mode:
             np.testing.assert_array_equal(ct.measure_jacobian(model, windows, probes=1).energy, expected)
+
+
+def test_a_network_that_writes_into_its_input() -> None:
+    config = {
+        "model_type": "ctrl", "n_embd": 16, "n_layer": 2, "n_head": 2, "dff": 24, "vocab_size": 50, "n_positions": 64,
+        "initializer_range": 0.2,
+    }
+    sample = ct.measure_jacobian(ct.load(config), token_windows(1), probes=1)
+    assert (sample.energy > 0).all()
 
 
 def test_checkpointing_changes_nothing() -> None:
