@@ -71,11 +71,11 @@ def test_netcdf_opens_with_xarray_alone(tmp_path: Path) -> None:
 def test_csv_has_a_row_per_curve_condition_and_position(tmp_path: Path) -> None:
     write_run(tmp_path, curves(), {})
     rows = (tmp_path / "profile.csv").read_text().splitlines()
-    assert rows[0].startswith("curve,condition,position,x,value")
+    assert rows[0].startswith("curve,condition,average,position,x,value")
     assert len(rows) == 1 + 40 * 3
     first = rows[1].split(",")
-    assert float(first[4]) == 9.0
-    assert first[2] == "0"
+    assert float(first[5]) == 9.0
+    assert first[3] == "0"
 
 
 def test_failed_write_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:

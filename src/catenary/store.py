@@ -29,6 +29,7 @@ from catenary.profile import Profile
 from catenary.provenance import canonical_json
 from catenary.quantity import QUANTITIES
 from catenary.sample import Sample
+from catenary.shape import default_average
 from catenary.validity import ValidityCard
 
 if TYPE_CHECKING:
@@ -118,26 +119,26 @@ def read_run(folder: str | Path) -> Run:
 
 
 def to_csv(curves: Mapping[str, Curve]) -> str:
-    """Every curve as rows ``curve, condition, position, x, value, standard_error, p16, p84`` (positions from 0)."""
+    """Every curve, one row per position (from 0): value, standard error, p16 and p84, and how it was averaged."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["curve", "condition", "position", "x", "value", "standard_error", "p16", "p84"])
+    writer.writerow(["curve", "condition", "average", "position", "x", "value", "standard_error", "p16", "p84"])
     for name, condition, profile in each_profile(curves):
         columns = (profile.values, profile.standard_error, profile.low, profile.high)
         for j, x in enumerate(profile.positions):
             cells = ["" if column is None else repr(float(column[j])) for column in columns]
-            writer.writerow([name, condition, j, repr(float(x)), *cells])
+            writer.writerow([name, condition, profile.average, j, repr(float(x)), *cells])
     return out.getvalue()
 
 
 def each_profile(curves: Mapping[str, Curve]) -> Iterator[tuple[str, str, Profile]]:
-    """Every (name, condition, profile): a Sample gives one root-mean-square profile per condition and last step."""
+    """Every (name, condition, profile): a Sample gives one per condition at its last step, by its default average."""
     for name, curve in curves.items():
         if isinstance(curve, Profile):
             yield name, str(curve.provenance.get("condition", "")), curve
         else:
             for condition in curve.conditions:
-                yield name, condition, curve.profile("rms", condition, curve.steps[-1])
+                yield name, condition, curve.profile(default_average(curve), condition, curve.steps[-1])
 
 
 def _header(curve: Curve) -> dict[str, Any]:
