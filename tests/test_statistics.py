@@ -108,3 +108,11 @@ def test_one_unit_has_no_error() -> None:
     with pytest.raises(InvalidInput, match="two networks, sequences or probes"):
         floor_between_halves(units, lambda a, b: a[0])
     assert np.isnan(between_halves(sample(noise(1, 20, 0.1)), "rms").median_absolute)
+
+
+def test_the_interval_of_a_ratio_never_reaches_zero() -> None:
+    draws = np.array([1.0, 2.0, 4.0, 8.0])
+    low, high = interval(3.0, draws, 2, 0.0, np.inf)
+    assert 0 < low < 1
+    mirrored = interval(1 / 3.0, 1 / draws, 2, 0.0, np.inf)
+    assert mirrored == pytest.approx((1 / high, 1 / low))

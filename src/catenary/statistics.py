@@ -115,7 +115,14 @@ def small_sample_factor(count: int) -> float:
 def interval(
     estimate: float, draws: Float64[np.ndarray, " resample"], count: int, low: float = -np.inf, high: float = np.inf
 ) -> tuple[float, float]:
-    """95 % percentile interval, widened about the estimate for a small number of units, kept within [low, high]."""
+    """95 % percentile interval, widened about the estimate for a small number of units, kept within [low, high].
+
+    A number that lives in [0, inf) is a size or a ratio: it is widened in logarithms, so that no interval of a
+    positive number reaches 0.
+    """
+    if low == 0 and high == np.inf and estimate > 0 and (draws > 0).all():
+        below, above = interval(float(np.log(estimate)), np.log(draws), count)
+        return min(float(np.exp(below)), estimate), max(float(np.exp(above)), estimate)
     quantiles = np.quantile(draws, [0.025, 0.975])
     widened = np.clip(estimate + small_sample_factor(count) * (quantiles - estimate), low, high)
     return min(float(widened[0]), estimate), max(float(widened[1]), estimate)
