@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64
 
+from catenary.block_line import BlockLine, block_line
 from catenary.errors import invalid
 from catenary.profile import Profile
 from catenary.sample import Sample
@@ -34,13 +35,17 @@ SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross"
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """One profile, its drawable label, and the colour, dash and marker that tell it from the others."""
+    """One profile, its drawable label, and the colour, dash and marker that tell it from the others.
+
+    ``blocks`` is the line of a curve that scatters; its tokens are then drawn faint behind it.
+    """
 
     profile: Profile
     label: str
     colour: str
     dash: tuple[int, ...]
     shape: str
+    blocks: BlockLine | None = None
 
     @property
     def predicted(self) -> bool:
@@ -62,28 +67,30 @@ def curves(items: Sequence[Profile | Sample]) -> tuple[Curve, ...]:
         InvalidInput: for an empty sequence, for anything that is neither a Profile nor a Sample, for two
             different quantities, and for more than six curves.
     """
-    profiles = [profile for item in items for profile in _profiles(item)]
+    found = [pair for item in items for pair in _profiles(item)]
+    profiles = [profile for profile, _ in found]
     if not 1 <= len(profiles) <= len(PALETTE):
         raise invalid("items", f"must give 1 to {len(PALETTE)} curves", len(profiles), "draw the others apart")
     names = {profile.quantity.name for profile in profiles}
     if len(names) > 1:
         raise invalid("items", "must all be of one quantity", sorted(names), "draw one chart for each")
     drawn: list[Curve] = []
-    for profile, label in zip(profiles, unique([p.label for p in profiles]), strict=True):
+    for (profile, blocks), label in zip(found, unique([p.label for p in profiles]), strict=True):
         predicted = is_predicted(profile)
         dashes = PREDICTED_DASHES if predicted else MEASURED_DASHES
         before = sum(curve.predicted == predicted for curve in drawn)
         n = len(drawn)
-        drawn.append(Curve(profile, label, PALETTE[n], dashes[before % len(dashes)], SHAPES[n]))
+        drawn.append(Curve(profile, label, PALETTE[n], dashes[before % len(dashes)], SHAPES[n], blocks))
     return tuple(drawn)
 
 
-def _profiles(item: Profile | Sample) -> list[Profile]:
+def _profiles(item: Profile | Sample) -> list[tuple[Profile, BlockLine | None]]:
     if isinstance(item, Profile):
-        return [item]
+        return [(item, block_line(item))]
     if isinstance(item, Sample):
         parts = [item.select(c, s) for c in item.conditions for s in item.steps]
-        return [part.profile(default_average(part)) for part in parts]
+        profiles = [part.profile(default_average(part)) for part in parts]
+        return [(profile, block_line(profile, part)) for profile, part in zip(profiles, parts, strict=True)]
     raise invalid("items", "must be Profiles or Samples", item)
 
 
@@ -131,27 +138,35 @@ def kept(profile: Profile, limit: int | None = KEPT) -> Int64[np.ndarray, " k"]:
     return np.unique(np.concatenate([near, length - 1 - near, uniform, np.array(extremes, dtype=np.int64)]))
 
 
-def rows(curve: Curve, limit: int | None = KEPT) -> list[dict[str, Any]]:
-    """The drawn positions of one curve: token (from 1), x, value, band, and the marker of the last token.
+def rows(curve: Curve, limit: int | None = KEPT, blocks: bool = True) -> list[dict[str, Any]]:
+    """What is drawn of one curve: its kept tokens, then its blocks where it has any and they are asked for.
 
-    Values are rounded to five significant digits: a thousandth of a line width on any chart.
+    A token's row has token (from 1), x, value and band; the last one ``marker``. Beside blocks, tokens are
+    ``detail`` and the first one has ``start``. A block's row stands at its centre and has ``block``, its tokens in
+    words. Values are rounded to five significant digits: a thousandth of a line width on any chart.
     """
-    profile = curve.profile
-    last = len(profile) - 1
-    made = []
-    for j in kept(profile, limit):
-        row: dict[str, Any] = {
-            "curve": curve.label,
-            "token": int(j) + 1,
-            "x": digits((j + 0.5) / len(profile)),
-            "value": digits(profile.values[j]),
-        }
-        if profile.low is not None and profile.high is not None:
-            row |= {"low": digits(profile.low[j]), "high": digits(profile.high[j])}
-        if j == last:
-            row["marker"] = curve.shape
-        made.append(row)
-    return made
+    profile, line = curve.profile, curve.blocks if blocks else None
+    length = len(profile)
+    behind = {"detail": 1} if line else {}
+    made = [
+        {"curve": curve.label, "token": int(j) + 1, "x": digits((j + 0.5) / length), "value": digits(profile.values[j]),
+         **_band(profile, j), **behind}
+        for j in kept(profile, limit)
+    ]
+    made[-1]["marker"] = curve.shape
+    if line is None:
+        return made
+    made[0]["start"] = curve.shape
+    return made + [
+        {"curve": curve.label, "token": (span.start + 1 + span.stop) / 2, "x": digits(line.centres[k]),
+         **({} if np.isnan(line.values[k]) else {"value": digits(line.values[k])}), **_band(line, k),
+         "block": f"{span.name}, mean"}
+        for k, span in enumerate(line.spans)
+    ]
+
+
+def _band(of: Profile | BlockLine, n: int) -> dict[str, float]:
+    return {} if of.low is None or of.high is None else {"low": digits(of.low[n]), "high": digits(of.high[n])}
 
 
 def digits(value: float) -> float:

@@ -58,13 +58,14 @@ def estimate(
     *,
     batch_size: int = 1,
     vocabulary: int | None = None,
+    device: str = "cpu",
 ) -> Cost:
     """Cost of ``measure_jacobian`` with K probes on some windows: one forward and K backward passes per window.
 
     A Model is timed on two short inputs, and what autograd keeps is counted; ``dtype`` is then the model's own. An
     Architecture is costed by its sizes and the speed of one matrix product here, including drawing the network;
-    ``vocabulary`` is its number of embedding rows, the config's if None. ``method="exact"`` has as many probes as
-    the width.
+    ``vocabulary`` is its number of embedding rows, the config's if None, and ``device`` where that product is
+    timed. ``method="exact"`` has as many probes as the width.
 
     Raises:
         InvalidInput: for a length, number of windows, probes or batch size below 1.
@@ -74,7 +75,7 @@ def estimate(
             raise invalid(name, "must be >= 1", value)
     batch = min(batch_size, windows)
     if isinstance(model, Architecture):
-        return _from_sizes(model, length, windows, probes, dtype, batch, vocabulary)
+        return _from_sizes(model, length, windows, probes, dtype, batch, vocabulary, device)
     return _from_pilot(model, length, windows, probes, batch)
 
 
@@ -112,7 +113,14 @@ def kept_floats(architecture: Architecture, length: int) -> int:
 
 
 def _from_sizes(
-    architecture: Architecture, length: int, windows: int, probes: int, dtype: str, batch: int, vocabulary: int | None
+    architecture: Architecture,
+    length: int,
+    windows: int,
+    probes: int,
+    dtype: str,
+    batch: int,
+    vocabulary: int | None,
+    device: str,
 ) -> Cost:
     if dtype not in ITEM_BYTES:
         raise invalid("dtype", f"must be one of {', '.join(ITEM_BYTES)}", dtype)
@@ -123,19 +131,30 @@ def _from_sizes(
     running = item * (parameters + batch * kept_floats(architecture, length))
     drawing = 4 * parameters  # weights are drawn in float32
     gated = architecture.layers[0].feed_forward.gated
-    speed = EFFICIENCY[gated] * _product_speed(architecture.width, dtype)
+    speed = EFFICIENCY[gated] * _product_speed(architecture.width, dtype, device)
     seconds = windows * (1 + probes) * forward_operations(architecture, length) / speed
     return Cost(seconds + parameters / 5e7, RUNTIME_BYTES + max(running, drawing))  # 5e7 normal numbers a second
 
 
-def _product_speed(width: int, dtype: str) -> float:
-    """Operations per second of one (128, d) x (d, 4d) product; half types are costed as float32, which is safe."""
+def _product_speed(width: int, dtype: str, device: str) -> float:
+    """Operations per second of (128, d) x (d, 4d) products on ``device``.
+
+    On the CPU half types are costed as float32, which is safe: some processors are slower with them.
+    """
     from catenary.models.extra import torch
 
-    size = max(256, min(width, 2048))
-    kind = torch.float64 if dtype == "float64" else torch.float32
-    left, right = torch.ones((128, size), dtype=kind), torch.ones((size, 4 * size), dtype=kind)
-    return 2.0 * 128 * size * 4 * size / _best_time(lambda: left @ right, repeats=5)
+    on_cpu = torch.device(device).type == "cpu"
+    kind = torch.float64 if dtype == "float64" else torch.float32 if on_cpu else getattr(torch, dtype)
+    size, repeats = max(256, min(width, 2048)), 1 if on_cpu else 50
+    left = torch.ones((128, size), dtype=kind, device=device)
+    right = torch.ones((size, 4 * size), dtype=kind, device=device)
+
+    def work() -> float:
+        for _ in range(repeats):
+            product = left @ right
+        return product[0, 0].item()  # waits for an accelerator to finish
+
+    return repeats * 2.0 * 128 * size * 4 * size / _best_time(work, repeats=5)
 
 
 def _from_pilot(model: Model, length: int, windows: int, probes: int, batch: int) -> Cost:

@@ -23,6 +23,7 @@ def part_estimator(config: StudyConfig, source: Source) -> Estimator:
             dtype=config.dtype,
             batch_size=config.batch_size,
             vocabulary=None if full else 16,
+            device=config.device,
         )
         return Estimate(part.nets * cost.seconds, cost.bytes)
 
