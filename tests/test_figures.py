@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -11,10 +12,13 @@ import numpy as np
 import pytest
 
 from catenary import charts, figures
+from catenary.comparison import compare
 from catenary.drawing import KEPT, LONGEST, PALETTE, PALETTE_DARK, clean, curves, kept, unique
 from catenary.errors import InvalidInput
 from catenary.profile import Profile
 from catenary.quantity import SCALAR_GRADIENT
+from catenary.sample import Sample
+from catenary.shape import describe
 from report_curves import predicted, trained, untrained
 
 HOSTILE = '<script>alert(1)</script>"\'&\u2028\u202e\x00\x1b[31m\ud800\U0001f600' + "x" * 10_000
@@ -41,7 +45,79 @@ def test_band_is_drawn_where_there_is_one_and_only_there() -> None:
     row = next(r for r in spec["datasets"]["drawn"] if r["curve"] == "untrained" and r["token"] == 9)
     assert row["low"] == pytest.approx(profile.low[8], rel=5e-5)
     assert [entry["name"] for entry in charts.overlay([predicted()])["layer"]] == ["line", "last", "hover"]
-    assert [entry["name"] for entry in spec["layer"]] == ["band", "last-band", "line", "last", "hover"]
+    assert [entry["name"] for entry in spec["layer"]] == [
+        "band", "last-band", "tokens", "start", "line", "last", "hover"
+    ]
+
+
+def block_rows(spec: charts.Spec, curve: str) -> list[charts.Spec]:
+    return [row for row in spec["datasets"]["drawn"] if row.get("curve") == curve and "block" in row]
+
+
+@pytest.mark.parametrize(("sample", "log"), [(trained(), True), (untrained(), False)])
+def test_a_scattering_curve_is_a_line_through_the_blocks_of_its_verdict(sample: Sample, log: bool) -> None:
+    """15 blocks of 16 or 17 tokens, values and bands from the members one by one."""
+    spec = charts.overlay([predicted(), sample])
+    blocks = block_rows(spec, sample.label)
+    members = np.sqrt(sample.energy[0, 0].mean(axis=2).reshape(-1, 256))
+    curve = np.exp(np.log(members).mean(axis=0)) if log else np.sqrt((members**2).mean(axis=0))
+    covered = 1
+    for row in blocks:
+        first, last = map(int, row["block"].removesuffix(", mean").split("-"))
+        assert first == covered + 1
+        covered = last
+        assert row["token"] == (first + last) / 2
+        assert row["value"] == pytest.approx(np.exp(np.log(curve[first - 1 : last]).mean()), rel=5e-5)
+        each = members[:, first - 1 : last]
+        own = np.exp(np.log(each).mean(axis=1)) if log else np.sqrt((each**2).mean(axis=1))
+        assert [row["low"], row["high"]] == pytest.approx(list(np.quantile(own, [0.16, 0.84])), rel=1e-4)
+    assert covered == 255
+    assert len(blocks) == 15
+    assert f"body of {len(blocks)} blocks of 16 or 17 tokens" in describe(sample).verdict.evidence[0]
+    assert not block_rows(spec, "predicted at birth")
+    assert spec["title"]["subtitle"] == "Line: means of blocks of 16 to 17 tokens; faint: single tokens"
+
+
+def test_tokens_stay_behind_the_blocks_and_the_first_is_a_point() -> None:
+    spec = charts.overlay([trained()])
+    tokens = [row for row in spec["datasets"]["drawn"] if "block" not in row]
+    assert len(tokens) == 256
+    assert all(row["detail"] for row in tokens)
+    assert [row["token"] for row in tokens if "start" in row] == [1]
+    picture = figures.to_svg(spec)
+    switched = spec | {"params": [p | {"value": False} if p["name"] == "tokens" else p for p in spec["params"]]}
+    without = figures.to_svg(switched)
+    moves = [re.findall(r'class="mark-line[^>]*>.*?</g>', text, re.S) for text in (picture, without)]
+    assert [sum(part.count("L") for part in layers) for layers in moves] == [254 + 14, 14]
+
+
+@pytest.mark.parametrize(("length", "blocks"), [(81, 0), (82, 5), (5, 0)])
+def test_a_short_context_is_drawn_by_its_tokens(length: int, blocks: int) -> None:
+    spec = charts.overlay([untrained(length)])
+    assert len(block_rows(spec, "untrained")) == blocks
+    assert ("detail" in spec["datasets"]["drawn"][0]) == (blocks > 0)
+
+
+def test_a_close_up_has_no_blocks() -> None:
+    spec = charts.overlay([trained()], tokens=(1, 64))
+    assert not any("block" in row or "detail" in row for row in spec["datasets"]["drawn"])
+    assert "title" not in spec
+
+
+def test_a_block_with_a_zero_is_a_gap() -> None:
+    values = np.ones(256)
+    values[100] = 0.0
+    spec = charts.overlay([Profile(values, label="gap", average="rms")])
+    assert [row["block"] for row in block_rows(spec, "gap") if "value" not in row] == ["86-102, mean"]
+    assert figures.to_svg(spec).startswith("<svg")
+
+
+def test_few_members_give_a_line_without_a_band() -> None:
+    sample = untrained()
+    three = replace(sample, energy=sample.energy[:, :, :3, :1])
+    assert {name for row in block_rows(charts.overlay([three]), "untrained") for name in row} == {
+        "curve", "token", "value", "block"
+    }
 
 
 def test_a_trained_sample_is_drawn_as_its_log_mean() -> None:
@@ -99,12 +175,38 @@ def test_residuals_are_log_ratios_with_two_standard_errors() -> None:
     a, sample = predicted(), untrained()
     b = sample.profile()
     assert b.standard_error is not None
-    data = charts.residuals(a, sample)["datasets"]["drawn"]
+    rows = charts.residuals(a, sample)["datasets"]["drawn"]
+    data, blocks = [r for r in rows if "block" not in r], [r for r in rows if "block" in r]
     expected = np.log10(a.values) - np.log10(b.values)
     np.testing.assert_allclose([r["ratio"] for r in data], expected, atol=1e-5, rtol=1e-4)
     row = data[17]
     factor = 1 + 2 * b.standard_error[17] / b.values[17]
     assert 10 ** row["noise"] == pytest.approx(np.exp(factor - 1), rel=1e-4)
+    for row in blocks:
+        first, last = map(int, row["block"].removesuffix(", mean").split("-"))
+        assert row["ratio"] == pytest.approx(expected[first - 1 : last].mean(), abs=1e-5)
+    assert len(blocks) == 15
+
+
+def test_residuals_of_clean_curves_have_no_blocks() -> None:
+    data = charts.residuals(predicted(), predicted(label="b"))["datasets"]["drawn"]
+    assert not any("block" in row or "detail" in row or "noise" in row for row in data)
+
+
+def test_residuals_of_a_comparison_have_its_floors_and_lose_its_factor() -> None:
+    held = compare(untrained(), trained())
+    assert held.shape_only
+    data = charts.residuals(held.a, held.b, held)["datasets"]["drawn"]
+    ratios = np.array([row["ratio"] for row in data if "ratio" in row and "block" not in row])
+    assert np.median(ratios) == pytest.approx(0, abs=1e-5)
+    steps = [row for row in data if "from" in row]
+    assert [(row["from"] + 0.5, row["to"] - 0.5) for row in steps] == [
+        (span.start + 1, span.stop) for span in held.deviation.spans
+    ]
+    assert [row["noise"] for row in steps] == pytest.approx([2 * (r.floor or 0) for r in held.regions], rel=1e-4)
+    absolute = compare(predicted(), untrained())
+    drawn = charts.residuals(absolute.a, absolute.b, absolute)["datasets"]["drawn"]
+    assert drawn[0]["ratio"] == pytest.approx(np.log10(absolute.a.values[0] / absolute.b.values[0]), abs=1e-4)
 
 
 def test_residuals_of_unlike_curves_are_refused() -> None:
@@ -212,6 +314,16 @@ def test_a_chart_is_not_saved_under_an_unknown_suffix_or_into_nothing(tmp_path: 
     with pytest.raises(InvalidInput, match="existing folder"):
         figures.save(charts.overlay([predicted(64)]), tmp_path / "no" / "chart.svg")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_chart_is_saved_in_every_format_from_one_drawing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[object] = []
+    draw = figures.to_svg
+    monkeypatch.setattr(figures, "to_svg", lambda chart: drawn.append(chart) or draw(chart))
+    made = figures.save_each(charts.overlay([predicted(64)]), tmp_path / "a.b")
+    assert [path.name for path in made] == ["a.b.svg", "a.b.png", "a.b.pdf"]
+    assert [path.read_bytes()[:4] for path in made] == [b"<svg", b"\x89PNG", b"%PDF"]
+    assert len(drawn) == 1
 
 
 def test_a_failed_drawing_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

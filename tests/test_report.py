@@ -18,11 +18,14 @@ import pytest
 
 from catenary.comparison import compare
 from catenary.errors import InvalidInput
+from catenary.page.answer import agreement, answers, ordered, subjects
 from catenary.page.claims import Contents, claims
-from catenary.page.embed import json_text
+from catenary.page.embed import chart_library, json_text, packed
 from catenary.page.report import write_report
-from catenary.page.view import averaged, contents, groups, model_name, parts
+from catenary.page.view import averaged, comparison_tables, contents, groups, model_name, parts
 from catenary.profile import Profile
+from catenary.reading import number
+from catenary.sample import Sample
 from catenary.shape import describe
 from report_curves import predicted, trained, untrained
 
@@ -124,7 +127,8 @@ def test_every_curve_is_named_with_its_verdict_and_numbers(page: Path) -> None:
     text = read(page).text
     for item in (predicted(), untrained(), trained()):
         shape = describe(item)
-        assert f"{shape.label} {shape.verdict.words}" in text
+        assert re.search(f"{shape.label} (computed, no scatter|. nets|.. sequences)? ?{re.escape(shape.verdict.words)}",
+                         text)
         assert shape.words() in text
         assert all(line in text for line in shape.verdict.evidence)
         assert shape["peak/trough"].text.split()[0] in text
@@ -138,6 +142,71 @@ def test_every_comparison_stands_beside_its_noise_floor(page: Path) -> None:
         assert reading.floor is not None
         value = f"{reading.value:+.3f}".replace("-", "\u2212")
         assert f"{value} floor {reading.floor:.2g}" in text, reading.name
+
+
+def test_the_head_answers_for_birth_and_training_and_says_how_well_the_prediction_holds(page: Path) -> None:
+    head = read(page).text.partition("The profile")[0]
+    birth, after = describe(predicted()), describe(trained())
+    assert birth.verdict.words == describe(untrained()).verdict.words
+    assert f"At birth {birth.verdict.words.capitalize()}" in head
+    assert "Predicted and measured" in head
+    assert f"Trained {after.verdict.words}" in head
+    peak = after["peak/trough"]
+    assert peak.low is not None
+    assert peak.high is not None
+    assert f"Highest block {number(peak.value)}× [{number(peak.low)}, {number(peak.high)}] the lowest" in head
+    held = compare(predicted(), untrained())
+    assert f"{number(held.median_error)} dex" in head
+    assert f"noise floor {number(held.noise_floor)} dex" in head
+
+
+def test_disagreeing_inputs_are_listed_and_kinds_stand_apart() -> None:
+    rising = np.linspace(1, 3, 256)
+    falls = replace(predicted(label="a"), provenance={"condition": "vanilla"})
+    rises = replace(predicted(label="b"), values=rising, provenance={"condition": "chunked"})
+    single = parts([falls, rises, untrained(), Profile(rising, label="other")])
+    shapes = {part.label: describe(part) for part in single}
+    first, second, third = answers(single, shapes)
+    assert (first.title, second.title, third.title) == ("At birth, predicted", "At birth, measured", "other")
+    assert first.verdicts == (("Primacy + last-token spike", "single documents"), ("Recency", "joined excerpts"))
+    assert second.verdicts == (("Primacy + last-token spike", ""),)
+    assert first.numbers.startswith(f"Highest block {number(shapes['a']['peak/trough'].value)}–")
+
+
+def test_the_agreement_is_of_random_vectors_and_says_whether_noise_explains_it() -> None:
+    def birth(factor: float, condition: str) -> Profile:
+        profile = predicted(label=f"p {condition}")
+        return replace(profile, values=factor * profile.values, provenance={"condition": condition})
+
+    def measured(condition: str) -> Sample:
+        return replace(untrained(label=f"u {condition}"), conditions=(condition,))
+
+    single = parts([birth(2.0, "vanilla"), measured("vanilla"), birth(1.0, "random"), measured("random")])
+    held = [compare(single[0], single[1]), compare(single[2], single[3])]
+    assert "agree within the noise on random vectors" in agreement(held, single)
+    assert subjects(held, single)[1] == "Prediction and untrained measurement: random vectors"
+    far = agreement(held[:1], single)
+    assert "differ by" in far
+    assert "on single documents" in far
+    assert f"{number(held[0].median_error / held[0].noise_floor)} times the noise floor" in far
+    assert agreement([compare(single[0], single[2])], single) == ""
+
+
+def test_the_prediction_is_compared_first() -> None:
+    single = parts([untrained(), trained(), predicted()])
+    held = [compare(single[0], single[1]), compare(single[2], single[1]), compare(single[2], single[0])]
+    assert [(c.a.label, c.b.label) for c in ordered(held, single)] == [
+        ("predicted at birth", "untrained"), ("predicted at birth", "trained"), ("untrained", "trained")
+    ]
+
+
+def test_regions_of_absolute_and_shape_comparisons_share_their_rows(page: Path) -> None:
+    assert "unnamed" not in read(page).text
+    held = [compare(predicted(), untrained()), compare(untrained(), trained())]
+    table = comparison_tables(held, ["one", "two"])[0]
+    assert [row.name for row in table.rows] == [span.name for span in held[0].deviation.spans]
+    assert table.columns == ("one", "two (shape)")
+    assert all(cell.main for row in table.rows for cell in row.cells)
 
 
 def test_the_card_the_notes_the_provenance_and_the_citation_are_there(page: Path) -> None:
@@ -173,7 +242,9 @@ def test_still_pictures_are_in_the_page_and_have_words(page: Path) -> None:
 
 def test_the_charts_carry_the_curves(page: Path) -> None:
     charts = json.loads(next(text for attributes, text in read(page).scripts if attributes.get("id") == "charts"))
-    blocks = {block["curve"]: block for block in charts["profile"]["datasets"]["drawn"]}
+    drawn = charts["profile"]["datasets"]["drawn"]
+    blocks = {block["curve"]: block for block in drawn if "block" not in block}
+    assert [len(block["value"]) for block in drawn if "block" in block] == [15, 15]
     np.testing.assert_allclose(blocks["predicted at birth"]["value"], predicted().values, rtol=5e-5)
     assert set(blocks) == {"predicted at birth", "untrained", "trained"}
     assert set(charts) == {"profile", "profile-first", "profile-last", "ratio-1", "ratio-2", "ratio-3"}
@@ -270,8 +341,36 @@ def test_the_model_gives_the_title_and_its_weights_the_average(entry: object) ->
 
 def test_a_page_without_a_band_has_no_switch_for_it(tmp_path: Path) -> None:
     made = write_report([predicted(64)], tmp_path)
-    assert not [a for a in read(made).tagged("button") if "data-bands" in a]
+    assert not [a for a in read(made).tagged("button") if "data-switch" in a]
     assert "Shaded" not in read(made).text
+
+
+def test_rows_are_packed_into_columns_and_equal_columns_into_one_value() -> None:
+    rows = [{"curve": "a", "token": 1, "detail": 1, "start": "circle"}, {"curve": "a", "token": 2, "detail": 1},
+            {"curve": "a", "token": 1.5, "block": "1-2"}, {"curve": "b", "token": 1}]
+    assert packed(rows) == [
+        {"curve": "a", "token": [1, 2], "detail": 1, "start": ["circle", None]},
+        {"curve": ["a"], "token": [1.5], "block": ["1-2"]},
+        {"curve": ["b"], "token": [1]},
+    ]
+
+
+def test_the_chart_library_is_packed_once_and_a_useless_cache_is_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import vl_convert
+
+    calls: list[str] = []
+    monkeypatch.setattr(vl_convert, "javascript_bundle", lambda snippet: calls.append(snippet) or "x = '</script>'")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made = [str(chart_library.__wrapped__()) for _ in range(2)]
+    assert made == ["x = '<\\/script>'"] * 2
+    assert len(calls) == 1
+    assert [path.name for path in (tmp_path / "catenary").iterdir()] == [f"charts-{vl_convert.__version__}.js"]
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert str(chart_library.__wrapped__()) == made[0]
+    assert len(calls) == 2
 
 
 def test_nothing_to_report_is_refused(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def switch(page: Any, name: str) -> None:
 
 
 def test_curves_run_and_nothing_is_asked_or_complained_about(light: Visit, report: Path) -> None:
-    assert lines(light.page) == 3
+    assert lines(light.page) == 5
     assert light.page.locator("figure .live svg").count() == 6
     assert light.page.locator("figure .still:visible").count() == 0
     assert light.requests == [report.as_uri()]
@@ -102,9 +102,26 @@ def test_log_and_linear_redraw_the_axis(light: Visit) -> None:
     switch(light.page, "Linear")
     assert "0" in labels(light.page)
     assert light.page.get_by_role("button", name="Linear").first.get_attribute("aria-pressed") == "true"
-    assert lines(light.page) == 3
+    assert lines(light.page) == 5
     switch(light.page, "Log")
     assert labels(light.page) == before
+    assert light.complaints == []
+
+
+def test_single_tokens_are_switched_off_and_block_means_stay(light: Visit) -> None:
+    page = light.page
+    tokens = page.locator("[data-switch='tokens']")
+    assert lines(page) == 2 + 3
+    assert lines(page, "profile-first") == 3
+    tokens.focus()
+    page.keyboard.press("Enter")
+    assert tokens.get_attribute("aria-pressed") == "false"
+    assert lines(page) == lines(page, "profile-first") == 3
+    switch(page, "Linear")
+    assert lines(page) == 3
+    switch(page, "Log")
+    tokens.click()
+    assert lines(page) == 5
     assert light.complaints == []
 
 
@@ -114,17 +131,18 @@ def test_curves_and_bands_are_switched_by_keyboard_and_stay_so_on_the_other_axis
     button.focus()
     page.keyboard.press("Enter")
     assert button.get_attribute("aria-pressed") == "false"
-    assert lines(page) == lines(page, "profile-last") == 2
+    assert lines(page) == 1 + 2
+    assert lines(page, "profile-last") == 2
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     switch(page, "Linear")
-    assert lines(page) == 2
+    assert lines(page) == 3
     switch(page, "Log")
     button.focus()
     page.keyboard.press("Space")
-    assert lines(page) == 3
+    assert lines(page) == 5
     areas = page.locator(f"{LIVE} .mark-area path")
     assert areas.count() == 2
-    bands = page.locator("[data-bands]").first
+    bands = page.locator("[data-switch='bands']").first
     bands.focus()
     page.keyboard.press("Enter")
     assert areas.count() == 0
@@ -168,7 +186,7 @@ def test_dark_mode_darkens_page_and_charts(light: Visit) -> None:
         f"[...document.querySelectorAll(\"{LIVE} .mark-line path\")].map((path) => getComputedStyle(path).stroke)"
     )
     wanted = [f"rgb({', '.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))})" for colour in PALETTE_DARK[:3]]
-    assert sorted(strokes) == sorted(wanted)
+    assert set(strokes) == set(wanted)
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(17, 21, 26)"
     text = page.locator(f"{LIVE} .role-axis-label text").first
     assert text.evaluate("(label) => getComputedStyle(label).fill") == "rgb(155, 166, 177)"
@@ -182,6 +200,8 @@ def test_a_narrow_window_does_not_scroll_sideways(light: Visit) -> None:
         page.set_viewport_size({"width": width, "height": 740})
         page.wait_for_function(f"document.querySelector(\"{LIVE} svg\").getBoundingClientRect().right <= {width}")
         assert page.evaluate("document.documentElement.scrollWidth") == width
+    for name in page.locator("[data-curve] button").all():
+        assert name.evaluate("(b) => getComputedStyle(b, '::after').whiteSpace") == "nowrap"
     assert page.locator("table.numbers").first.evaluate("(table) => table.offsetWidth") > 360
     page.set_viewport_size({"width": 1200, "height": 1400})
 
@@ -189,8 +209,8 @@ def test_a_narrow_window_does_not_scroll_sideways(light: Visit) -> None:
 def test_with_scripts_blocked_pictures_and_tables_are_there(still: Visit, report: Path) -> None:
     page = still.page
     assert page.locator("figure .still svg:visible").count() == 6
-    assert page.locator("figure[data-chart='profile'] .still .mark-line path").count() == 3
-    assert page.locator("table.numbers").count() == 4
+    assert page.locator("figure[data-chart='profile'] .still .mark-line path").count() == 2 + 3
+    assert page.locator("table.numbers").count() == 5
     assert page.locator(".tools:visible").count() == 0
     assert "U + last-token spike" in page.locator("header").inner_text()
     assert still.requests == [report.as_uri()]

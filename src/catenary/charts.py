@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from catenary.block_line import BlockLine, block_line
 from catenary.drawing import Curve, clean, curves, digits, kept, rows
 from catenary.errors import invalid
 from catenary.profile import Profile
 from catenary.sample import Sample
+
+if TYPE_CHECKING:
+    from catenary.comparison import Comparison
 
 INK, MUTED, FAINT, NOISE = "#1d242c", "#59636e", "#e3e7eb", "#b9c1c9"
 """Titles, axis text, grid lines and the noise band. The page maps each to its dark twin by this exact value."""
@@ -51,7 +55,7 @@ def overlay(
     }
     key = {"legend": {"title": None, "symbolType": "stroke", "symbolOpacity": 1}}
     colour = _channel(drawn, "colour") | key
-    forward = {"condition": {"param": "front", "value": 1.0}, "value": 0.15}
+    forward, faint = ({"condition": {"param": "front", "value": full}, "value": full / 6} for full in (1.0, 0.42))
     near = {"condition": {"param": "near", "empty": False, "value": 1.0}, "value": 0.0}
     layers: list[Spec] = []
     if banded:
@@ -59,7 +63,7 @@ def overlay(
         span = {"x": x, "y": y | {"field": "low"}, "y2": {"field": "high"}, "color": colour}
         layers.append({
             "name": "band",
-            "transform": [{"filter": f"{shown} && !isValid(datum.marker)"}],
+            "transform": [{"filter": f"{shown} && !isValid(datum.marker) && !isValid(datum.detail)"}],
             "mark": {"type": "area", "opacity": 0.17, "aria": False},
             "encoding": span,
         })
@@ -69,31 +73,51 @@ def overlay(
             "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.35, "aria": False},
             "encoding": span,
         })
+    dashed = {"x": x, "y": y, "color": colour, "strokeDash": _channel(drawn, "dash") | key}
+    if any("detail" in row for row in data):
+        layers.append({
+            "name": "tokens",
+            "transform": [{"filter": "tokens && isValid(datum.detail) && !isValid(datum.marker)"}],
+            "mark": {"type": "line", "strokeWidth": 0.8, "aria": False, "invalid": "break-paths-show-domains"},
+            "encoding": {"x": x, "y": y, "color": colour, "opacity": faint},
+        })
+        layers.append({
+            "name": "start",
+            "transform": [{"filter": "isValid(datum.start) && isValid(datum.shown)"}],
+            "mark": {"type": "point", "size": 32, "filled": True, "opacity": 1, "aria": False},
+            "encoding": {"x": x, "y": y, "color": colour, "opacity": forward,
+                         "shape": {"field": "start", "type": "nominal", "scale": None, "legend": None}},
+        })
     layers.append({
         "name": "line",
-        "transform": [{"filter": "!isValid(datum.marker)"}],
-        "mark": {"type": "line", "strokeWidth": 1.8, "strokeJoin": "round", "aria": False,
+        "transform": [{"filter": "!isValid(datum.marker) && !isValid(datum.detail)"}],
+        "mark": {"type": "line", "strokeWidth": 2.2, "strokeJoin": "round", "aria": False,
                  "invalid": "break-paths-show-domains"},
-        "encoding": {"x": x, "y": y, "color": colour, "strokeDash": _channel(drawn, "dash") | key,
-                     "opacity": forward},
+        "encoding": dashed | {"opacity": forward},
     })
     if any("marker" in row for row in data):
         layers.append({
             "name": "last",
-            "transform": [{"filter": "isValid(datum.marker) && datum.shown !== null"}],
+            "transform": [{"filter": "isValid(datum.marker) && isValid(datum.shown)"}],
             "mark": {"type": "point", "size": 75, "strokeWidth": 2.2, "opacity": 1, "aria": False},
             "encoding": {"x": x, "y": y, "color": colour, "opacity": forward,
                          "shape": {"field": "marker", "type": "nominal", "scale": None, "legend": None}},
         })
     layers.append({
         "name": HOVER,
-        "transform": [{"filter": "datum.shown !== null"}],
+        "transform": [
+            {"filter": "isValid(datum.shown) && (tokens || !isValid(datum.detail) || isValid(datum.start) "
+                       "|| isValid(datum.marker))"},
+            {"calculate": f"isValid(datum.block) ? datum.block : {_position(x)}", "as": "at"},
+            {"calculate": "isValid(datum.low) ? format(datum.low, '.4~g') + ' \u2013 ' + format(datum.high, '.4~g') "
+                          ": 'none'", "as": "span"},
+        ],
         "mark": {"type": "point", "size": 50, "filled": True, "aria": False},
-        "encoding": {"x": x, "y": y, "color": colour, "opacity": near, "tooltip": _tooltip(x, banded)},
+        "encoding": {"x": x, "y": y, "color": colour, "opacity": near, "tooltip": _tooltip(banded)},
     })
     spec = {
         "description": describe(items),
-        "params": [{"name": "hidden", "value": []}, {"name": "bands", "value": True},
+        "params": [{"name": "hidden", "value": []}, {"name": "bands", "value": True}, {"name": "tokens", "value": True},
                    {"name": "logarithmic", "value": log}, FRONT, NEAR],
         "transform": [
             {"filter": "indexof(hidden, datum.curve) < 0"},
@@ -101,55 +125,99 @@ def overlay(
         ],
         "layer": layers,
     }
-    note = thinning(items) if tokens is None else ""
+    note = ". ".join(filter(None, [averaging(items), thinning(items)])) if tokens is None else ""
     data = _axis_only(data, x["field"])
     return _chart(spec, data, width=720 if tokens is None else 330, height=380 if tokens is None else 250, note=note)
 
 
-def residuals(a: Profile | Sample, b: Profile | Sample) -> Spec:
-    """The log ratio by position that ``catenary.figures.residuals`` documents."""
+def residuals(a: Profile | Sample, b: Profile | Sample, held: Comparison | None = None) -> Spec:
+    """The log ratio by position that ``catenary.figures.residuals`` documents.
+
+    With the ``Comparison`` that the two come from, its overall factor is removed where it compares shape alone, and
+    the band is twice its noise floor, region by region, instead of two standard errors of a token.
+    """
     drawn = curves([a, b])
     if len(drawn) != 2:
         raise invalid("a and b", "must be one curve each", f"{len(drawn)} curves", "call .select(condition, step)")
     first, second = (curve.profile for curve in drawn)
     if len(first) != len(second):
         raise invalid("a and b", "must have one length", f"{len(first)} and {len(second)}")
+    lines = [line for line in (block_line(first), block_line(second)) if line]
+    factor = held.deviation.factor if held is not None and held.shape_only else 1.0
+    offset = float(np.log10(factor)) if np.isfinite(factor) and factor > 0 else 0.0
     data: list[Spec] = []
     for j in np.union1d(kept(first), kept(second)):
         if not (first.values[j] > 0 and second.values[j] > 0):
             continue
-        row: Spec = {"token": int(j) + 1, "ratio": digits(float(np.log10(first.values[j] / second.values[j])))}
-        if first.standard_error is not None or second.standard_error is not None:
+        ratio = float(np.log10(first.values[j] / second.values[j])) - offset
+        row: Spec = {"token": int(j) + 1, "ratio": digits(ratio)}
+        if held is None and (first.standard_error is not None or second.standard_error is not None):
             row["noise"] = digits(2 * float(np.hypot(_relative(first, j), _relative(second, j))) / float(np.log(10)))
         if j == len(first) - 1:
             row["last"] = True
+        elif lines:
+            row["detail"] = 1
+            if j == 0:
+                row["start"] = 1
         data.append(row)
+    if lines:
+        data += _block_ratios(lines[0], first, second, offset)
+    if held is not None:
+        data += [{"from": s.start + 0.5, "to": s.stop + 0.5, "noise": digits(2 * floor)}
+                 for s, floor in zip(held.deviation.spans, _floors(held), strict=True) if np.isfinite(floor)]
     x = _x_axis({len(first)}, None)
-    y = {"field": "ratio", "type": "quantitative", "title": "log10 ratio (dex)", "axis": {"tickCount": 5}}
+    title = "log10 ratio (dex)" if offset == 0 else "log10 ratio, shape only (dex)"
+    y = {"field": "ratio", "type": "quantitative", "title": title, "axis": {"tickCount": 5}}
     colour = {"value": drawn[0].colour}
+    noise: list[Spec] = [{"filter": "isValid(datum.noise)"}, {"calculate": "-datum.noise", "as": "below"}]
+    span = {"y": y | {"field": "below"}, "y2": {"field": "noise"}}
+    steps = {"x": x | {"field": "from"}, "x2": {"field": "to"}}
     layers: list[Spec] = [
-        {"name": "noise", "transform": [{"filter": "isValid(datum.noise)"},
-                                        {"calculate": "-datum.noise", "as": "below"}],
-         "mark": {"type": "area", "color": NOISE, "opacity": 0.55, "aria": False},
-         "encoding": {"x": x, "y": y | {"field": "below"}, "y2": {"field": "noise"}}},
+        {"name": "noise", "transform": noise,
+         "mark": {"type": "area" if held is None else "rect", "color": NOISE, "opacity": 0.55, "aria": False},
+         "encoding": span | ({"x": x} if held is None else steps)},
         {"name": "zero", "data": {"values": [{}]}, "mark": {"type": "rule", "color": MUTED, "aria": False},
          "encoding": {"y": {"datum": 0, "type": "quantitative"}}},
-        {"name": "line", "transform": [{"filter": "!datum.last"}],
-         "mark": {"type": "line", "strokeWidth": 1.2, "aria": False}, "encoding": {"x": x, "y": y, "color": colour}},
-        {"name": "last", "transform": [{"filter": "datum.last === true"}],
+        {"name": "tokens", "transform": [{"filter": "isValid(datum.detail)"}],
+         "mark": {"type": "line", "strokeWidth": 0.8, "opacity": 0.42, "aria": False},
+         "encoding": {"x": x, "y": y, "color": colour}},
+        {"name": "line", "transform": [{"filter": "isValid(datum.ratio) && !datum.last && !isValid(datum.detail)"}],
+         "mark": {"type": "line", "strokeWidth": 2 if lines else 1.2, "strokeJoin": "round", "aria": False},
+         "encoding": {"x": x, "y": y, "color": colour}},
+        {"name": "last", "transform": [{"filter": "datum.last === true || isValid(datum.start)"}],
          "mark": {"type": "point", "size": 60, "filled": True, "opacity": 1, "aria": False},
          "encoding": {"x": x, "y": y, "color": colour}},
-        {"name": HOVER, "mark": {"type": "point", "size": 50, "filled": True, "aria": False},
+        {"name": HOVER,
+         "transform": [{"filter": "isValid(datum.ratio)"},
+                       {"calculate": f"isValid(datum.block) ? datum.block : {_position(x)}", "as": "at"}],
+         "mark": {"type": "point", "size": 50, "filled": True, "aria": False},
          "encoding": {
              "x": x, "y": y, "color": colour,
              "opacity": {"condition": {"param": "near", "empty": False, "value": 1.0}, "value": 0.0},
-             "tooltip": [{"field": "token", "type": "quantitative", "title": "token"},
+             "tooltip": [{"field": "at", "type": "nominal", "title": "token"},
                          {"field": "ratio", "type": "quantitative", "title": "log10 ratio", "format": "+.3f"},
-                         {"field": "noise", "type": "quantitative", "title": "2 standard errors", "format": ".3f"}]}},
+                         *([] if held is not None else [{"field": "noise", "type": "quantitative",
+                                                         "title": "2 standard errors", "format": ".3f"}])]}},
     ]
-    title = f"log10 ratio of {drawn[0].label} to {drawn[1].label} by token position"
-    spec = {"description": title, "params": [NEAR], "layer": layers}
-    return _chart(spec, data, width=720, height=200, note=thinning([a]))
+    words = f"log10 ratio of {drawn[0].label} to {drawn[1].label} by token position"
+    spec = {"description": words, "params": [NEAR], "layer": layers}
+    note = ". ".join(filter(None, [_averaging(lines), thinning([a])]))
+    return _chart(spec, data, width=720, height=200, note=note)
+
+
+def _block_ratios(line: BlockLine, a: Profile, b: Profile, offset: float) -> list[Spec]:
+    """The mean of log10 a/b in each block; the blocks with a zero are left out."""
+    made = []
+    for span in line.spans:
+        x, y = (profile.values[span.start : span.stop] for profile in (a, b))
+        if x.all() and y.all():
+            made.append({"token": (span.start + 1 + span.stop) / 2, "block": f"{span.name}, mean",
+                         "ratio": digits(float(np.log10(x / y).mean()) - offset)})
+    return made
+
+
+def _floors(held: Comparison) -> Sequence[float]:
+    return [float(f) for f in (held.floor.regions_shape if held.shape_only else held.floor.regions)]
 
 
 def describe(items: Sequence[Profile | Sample]) -> str:
@@ -163,6 +231,16 @@ def describe(items: Sequence[Profile | Sample]) -> str:
             f"at token {lowest + 1} of {len(v)}, last {v[-1]:.3g}"
         )
     return f"Influence {_symbol(drawn)} of each token on the last one. " + ". ".join(parts) + "."
+
+
+def averaging(items: Sequence[Profile | Sample]) -> str:
+    """Say what the lines of scattering curves are, or nothing where every line goes through tokens."""
+    return _averaging([curve.blocks for curve in curves(items) if curve.blocks])
+
+
+def _averaging(lines: Sequence[BlockLine]) -> str:
+    sizes = " or ".join(dict.fromkeys(line.sizes for line in lines))
+    return f"Line: means of blocks of {sizes} tokens; faint: single tokens" if sizes else ""
 
 
 def thinning(items: Sequence[Profile | Sample]) -> str:
@@ -213,7 +291,7 @@ def _round_tokens(first: int, last: int) -> list[int]:
 
 def _round_values(data: Sequence[Spec]) -> list[float]:
     """Round numbers for a logarithmic axis: 1-2-5 steps below three decades, whole decades above."""
-    seen = [v for row in data for v in (row["value"], row.get("low"), row.get("high")) if v]
+    seen = [v for row in data for v in (row.get("value"), row.get("low"), row.get("high")) if v]
     low, high = np.log10(min(seen)), np.log10(max(seen))
     every = max(1, round(high - low) // 6)
     steps = (1, 2, 5) if high - low < 3 else (1,)
@@ -227,18 +305,21 @@ def _channel(drawn: Sequence[Curve], attribute: str) -> Spec:
             "legend": None}
 
 
-def _tooltip(x: Spec, banded: bool) -> list[Spec]:
-    position = {"field": x["field"], "type": "quantitative", "title": "token" if x["field"] == "token" else "x"}
-    value = {"field": "value", "type": "quantitative", "title": "influence", "format": ".4~g"}
-    band = [{"field": "low", "type": "quantitative", "title": "p16", "format": ".4~g"},
-            {"field": "high", "type": "quantitative", "title": "p84", "format": ".4~g"}]
-    return [{"field": "curve", "type": "nominal", "title": "curve"}, position, value, *(band if banded else [])]
+def _position(x: Spec) -> str:
+    """The expression for a token's position in a tooltip."""
+    return "format(datum.token, ',d')" if x["field"] == "token" else "format(datum.x, '.3f')"
+
+
+def _tooltip(banded: bool) -> list[Spec]:
+    names = {"curve": "curve", "at": "token", "value": "influence"} | ({"span": "p16\u2013p84"} if banded else {})
+    return [{"field": field, "type": "quantitative", "title": title, "format": ".4~g"} if field == "value"
+            else {"field": field, "type": "nominal", "title": title} for field, title in names.items()]
 
 
 def _visible(curve: Curve, tokens: tuple[int, int] | None) -> list[Spec]:
     if tokens is None:
         return rows(curve)
-    return [row for row in rows(curve, limit=None) if tokens[0] <= row["token"] <= tokens[1]]
+    return [row for row in rows(curve, limit=None, blocks=False) if tokens[0] <= row["token"] <= tokens[1]]
 
 
 def _axis_only(data: list[Spec], axis: str) -> list[Spec]:

@@ -26,11 +26,16 @@ def overlay(
 ) -> altair.LayerChart:
     """Draw every profile over the token positions: bands behind, the last token as its own marker.
 
+    A curve that scatters (a sample, or a profile averaged from one) is a line through its block log-means, the
+    blocks of the verdict, over its single tokens, which are faint; its first token is a point. In contexts too short
+    for five blocks, in close-ups (``tokens``), and for a theory, the line goes through the tokens.
+
     The x axis counts tokens from 1 where all profiles have one length, and is x = (j - 1/2)/L otherwise. The band
-    is p16-p84 over sequences where a profile has one. A value of exactly 0 leaves a gap on the logarithmic axis.
-    Above L = 2000 about 1500 positions are drawn (``catenary.drawing.kept``) and the chart says so. On the running
-    chart, a click on a legend entry brings its curve forward, and the parameters ``hidden`` (a list of labels) and
-    ``bands`` (true or false) can be set.
+    is p16-p84 over sequences where there is one: of the blocks where the line is of blocks, else of the tokens. A
+    value of exactly 0 leaves a gap on the logarithmic axis. Above L = 2000 about 1500 positions are drawn
+    (``catenary.drawing.kept``) and the chart says so. On the running chart, a click on a legend entry brings its
+    curve forward, and the parameters ``hidden`` (a list of labels), ``bands`` and ``tokens`` (true or false) can
+    be set.
 
     Args:
         items: 1 to 6 curves of one quantity; a sample gives one curve per condition and step.
@@ -48,7 +53,8 @@ def residuals(a: Profile | Sample, b: Profile | Sample) -> altair.LayerChart:
 
     The band is \(\pm 2 \sqrt{(s_a/a)^2 + (s_b/b)^2} / \ln 10\) around 0 from the standard errors s that the
     profiles carry (none counts as 0; no band where neither has one). The last token is its own marker. Positions
-    where either value is 0 are left out.
+    where either value is 0 are left out. Where either curve scatters the line is the mean of each block, over
+    faint tokens, as in ``overlay``; the band is then still that of one token.
 
     Raises:
         InvalidInput: when the two have different lengths or quantities, or hold more than one curve each.
@@ -74,10 +80,13 @@ def save(chart: Chart, path: Path | str) -> Path:
         raise invalid("path", f"must end in one of {', '.join(FORMATS)}", str(target))
     if not target.parent.is_dir():
         raise invalid("path", "must lie in an existing folder", str(target))
-    content = FORMATS[target.suffix.lower()](to_svg(chart))
-    with replacing(target) as file:
-        file.write_bytes(content)
-    return target
+    return _write(to_svg(chart), target)
+
+
+def save_each(chart: Chart, stem: Path) -> tuple[Path, ...]:
+    """Write a chart as ``stem`` with every suffix there is, drawn once."""
+    picture = to_svg(chart)
+    return tuple(_write(picture, stem.with_name(f"{stem.name}{suffix}")) for suffix in FORMATS)
 
 
 def still(chart: Chart) -> Spec:
@@ -86,6 +95,13 @@ def still(chart: Chart) -> Spec:
     layers = [layer for layer in spec["layer"] if layer.get("name") != HOVER]
     params = [param for param in spec["params"] if HOVER not in param.get("views", [])]
     return spec | {"layer": layers, "params": params}
+
+
+def _write(svg: str, target: Path) -> Path:
+    content = FORMATS[target.suffix.lower()](svg)
+    with replacing(target) as file:
+        file.write_bytes(content)
+    return target
 
 
 def _altair(spec: Spec) -> altair.LayerChart:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import hashlib
 import itertools
 import json
+import os
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
 from catenary.drawing import PALETTE, PALETTE_DARK
+from catenary.errors import InvalidInput
+from catenary.store import write_text
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
@@ -27,26 +32,42 @@ def json_text(value: Any) -> Markup:
 
 
 def packed(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows as one block of columns per curve, a third of the size; ``script.js`` turns them back into rows.
+    """Rows as blocks of columns, a third of the size; ``script.js`` turns them back into rows.
 
-    A column is a list, with null where a row lacks it; ``curve`` is one word for the whole block.
+    Neighbours of one curve that are all tokens, or all blocks of tokens, make one block. A column is a list, with
+    null where a row lacks it, or one value that every row has.
     """
     blocks = []
-    for curve, members in itertools.groupby(rows, key=lambda row: row.get("curve")):
+    for _, members in itertools.groupby(rows, key=lambda row: (row.get("curve"), "block" in row, "from" in row)):
         block = list(members)
-        names = dict.fromkeys(name for row in block for name in row if name != "curve")
+        names = dict.fromkeys(name for row in block for name in row)
         columns: dict[str, Any] = {name: [row.get(name) for row in block] for name in names}
-        blocks.append(columns if curve is None else {"curve": curve, **columns})
+        blocks.append({name: column[0] if len(block) > 1 and len(set(column)) == 1 else column
+                       for name, column in columns.items()})
     return blocks
 
 
 @functools.cache
 def chart_library() -> Markup:
-    """Vega, Vega-Lite and vega-embed as one script of about 0.9 MB, as packed in vl-convert; nothing is fetched."""
+    """Vega, Vega-Lite and vega-embed as one script of about 0.9 MB, as packed in vl-convert; nothing is fetched.
+
+    Packing takes some seconds, so the script is kept in the user's cache folder, one file per version of vl-convert;
+    a cache that cannot be read or written is done without.
+    """
     import vl_convert
 
-    script = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
-    return Markup(script.replace("</script", "<\\/script"))
+    name = f"charts-{vl_convert.__version__}.js"
+    with contextlib.suppress(OSError, RuntimeError, UnicodeDecodeError):
+        return Markup((cache_folder() / name).read_text(encoding="utf-8"))
+    script = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace("</script", "<\\/script")
+    with contextlib.suppress(OSError, RuntimeError, InvalidInput):
+        write_text(cache_folder() / name, script)
+    return Markup(script)
+
+
+def cache_folder() -> Path:
+    """``$XDG_CACHE_HOME/catenary``, or ``.cache/catenary`` in the home folder; RuntimeError where there is none."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "catenary"
 
 
 @functools.cache

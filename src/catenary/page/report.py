@@ -12,12 +12,13 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from catenary import __version__
-from catenary.charts import FAINT, INK, MUTED, NOISE, Spec, describe, overlay, residuals, thinning
+from catenary.charts import FAINT, INK, MUTED, NOISE, Spec, averaging, describe, overlay, residuals, thinning
 from catenary.comparison import Comparison, compare
 from catenary.drawing import Curve, clean, curves
 from catenary.errors import invalid
-from catenary.figures import save, to_svg
+from catenary.figures import save_each, to_svg
 from catenary.page import view
+from catenary.page.answer import agreement, answers, ordered, subjects
 from catenary.page.cite import bibtex
 from catenary.page.claims import claims
 from catenary.page.embed import asset, chart_colours, chart_library, data_link, hash_source, json_text, packed
@@ -71,6 +72,7 @@ class Group:
     figure: Figure
     ends: tuple[Figure, ...]
     banded: bool
+    averaged: bool
 
 
 def write_report(
@@ -106,7 +108,7 @@ def write_report(
     target = _page_path(out)
     target.parent.mkdir(parents=True, exist_ok=True)
     shapes = {part.label: shape_of(part) for part in single}
-    held = tuple(_default_comparisons(single) if comparisons is None else comparisons)
+    held = ordered(_default_comparisons(single) if comparisons is None else comparisons, single)
     charts: dict[str, Spec] = {}
     groups = [_group(n, heading, members, shapes, charts) for n, (heading, members) in enumerate(view.groups(single))]
     differences = [_residual(n, c, charts) for n, c in enumerate(held)]
@@ -121,13 +123,15 @@ def write_report(
         title=clean(title or view.model_name(single) or "Position profile", 120),
         notes=[clean(note, 600) for note in notes],
         quantity=quantity,
-        headline=view.headline(list(shapes.values())),
+        answers=answers(single, shapes),
+        agreement=agreement(held, single),
         lengths=[f"{length:,}" for length in sorted({part.length for part in single})],
         groups=groups,
         shapes=list(shapes.values()),
+        glance=view.glance(list(shapes.values())),
         shape_tables=view.shape_tables(list(shapes.values())),
-        comparisons=list(zip(held, differences, strict=True)),
-        comparison_tables=view.comparison_tables(held) if held else (),
+        comparisons=list(zip(subjects(held, single), held, differences, strict=True)),
+        comparison_tables=view.comparison_tables(held, subjects(held, single)) if held else (),
         claims=claims(view.contents(single)),
         cards=view.cards(single),
         origin=origin,
@@ -174,7 +178,7 @@ def _group(
     keys = tuple(_key(curve, part, shapes[part.label]) for curve, part in zip(curves(members), members, strict=True))
     return Group(heading, keys, figure,
                  tuple(_overlay(f"{name}-{word}", "end", members, span, charts) for word, span in ends),
-                 any(layer["name"] == "band" for layer in charts[name]["layer"]))
+                 *(any(layer["name"] == part for layer in charts[name]["layer"]) for part in ("band", "tokens")))
 
 
 def _key(curve: Curve, part: view.Part, shape: Shape) -> Key:
@@ -188,17 +192,17 @@ def _overlay(
 ) -> Figure:
     charts[name] = overlay(members, tokens=span)
     zeros = sum(int((curve.profile.values == 0).sum()) for curve in curves(members))
-    note = thinning(members) if span is None else ""
+    notes = [averaging(members), thinning(members)] if span is None else []
     if zeros:
-        note += f"{'. ' if note else ''}{zeros:,} values are exactly 0 and leave gaps on the logarithmic axis"
-    caption = "" if span is None else f"Tokens {span[0]:,} to {span[1]:,}"
-    return _figure(name, kind, charts[name], describe(members), caption, note)
+        notes.append(f"{zeros:,} values are exactly 0 and leave gaps on the logarithmic axis")
+    caption = "" if span is None else f"Tokens {span[0]:,} to {span[1]:,}, one by one."
+    return _figure(name, kind, charts[name], describe(members), caption, ". ".join(filter(None, notes)))
 
 
 def _residual(n: int, held: Comparison, charts: dict[str, Spec]) -> Figure:
     name = f"ratio-{n + 1}"
-    charts[name] = residuals(held.a, held.b)
-    return _figure(name, "ratio", charts[name], held.words(), "", thinning([held.a]))
+    charts[name] = residuals(held.a, held.b, held)
+    return _figure(name, "ratio", charts[name], held.words(), "", charts[name].get("title", {}).get("subtitle", ""))
 
 
 def _figure(name: str, kind: str, chart: Spec, alternative: str, caption: str, note: str) -> Figure:
@@ -208,7 +212,7 @@ def _figure(name: str, kind: str, chart: Spec, alternative: str, caption: str, n
     spec["params"] = [param for param in spec["params"] if param["name"] != "front"]
     for channels in (layer["encoding"] for layer in spec["layer"]):
         if "front" in str(channels.get("opacity", "")):
-            del channels["opacity"]
+            channels["opacity"] = {"value": channels["opacity"]["condition"]["value"]}
         for channel in channels.values():
             if "legend" in channel:
                 channel["legend"] = None
@@ -218,8 +222,7 @@ def _figure(name: str, kind: str, chart: Spec, alternative: str, caption: str, n
 def _export(charts: Mapping[str, Spec], folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     for name, chart in charts.items():
-        for suffix in (".svg", ".png", ".pdf"):
-            save(chart, folder / f"{name}{suffix}")
+        save_each(chart, folder / name)
 
 
 def _csv_link(single: Sequence[view.Part]) -> Markup:
@@ -239,4 +242,4 @@ def _environment() -> Any:
 
 def _printable(value: Any) -> Any:
     """Text from outside as one printable line; marked-up text is ours and passes as it is."""
-    return clean(value, 4000) if type(value) is str else value
+    return clean(value, 4000) if type(value) is str and value else value

@@ -8,11 +8,13 @@
     logLevel: 1, tooltip: { disableDefaultStyle: true },
   };
 
-  // One block of columns per curve, back to the rows that a chart reads.
+  // Columns back to the rows that a chart reads; a column that is no list is the same in every row.
   function rows(block) {
-    const columns = Object.entries(block).filter(([, column]) => Array.isArray(column));
+    const entries = Object.entries(block);
+    const columns = entries.filter(([, column]) => Array.isArray(column));
+    const constant = Object.fromEntries(entries.filter(([, column]) => !Array.isArray(column)));
     return columns[0][1].map((_, n) => {
-      const row = "curve" in block ? { curve: block.curve } : {};
+      const row = { ...constant };
       for (const [name, column] of columns) if (column[n] !== null) row[name] = column[n];
       return row;
     });
@@ -34,12 +36,13 @@
       }
       if (narrow) {
         y.title = null;
-        if (layer.mark.type === "line") layer.mark.strokeWidth = 1.2;
+        if (layer.name === "line") layer.mark.strokeWidth = 1.5;
+        if (layer.name === "tokens") layer.mark.strokeWidth = 0.5;
       }
     }
     for (const param of copy.params || []) {
       if (param.name === "logarithmic") param.value = state.scale === "log";
-      if (param.name === "bands") param.value = state.bands;
+      if (param.name in state.switches) param.value = state.switches[param.name];
       if (param.name === "hidden") param.value = [...state.hidden];
     }
     return copy;
@@ -69,7 +72,7 @@
   }
 
   function start(group) {
-    const state = { scale: "log", bands: true, hidden: new Set() };
+    const state = { scale: "log", switches: { bands: true, tokens: true }, hidden: new Set() };
     const figures = [...group.querySelectorAll("figure[data-chart]")];
     const redraw = () => Promise.all(figures.map((figure) => draw(figure, state)));
     const send = (signal, value) => figures.forEach((figure) => figure.view && figure.view.signal(signal, value).run());
@@ -80,10 +83,11 @@
       scales.forEach((other) => press(other, other === button));
       redraw();
     }));
-    group.querySelectorAll("[data-bands]").forEach((button) => button.addEventListener("click", () => {
-      state.bands = !state.bands;
-      press(button, state.bands);
-      send("bands", state.bands);
+    group.querySelectorAll("[data-switch]").forEach((button) => button.addEventListener("click", () => {
+      const name = button.dataset.switch;
+      state.switches[name] = !state.switches[name];
+      press(button, state.switches[name]);
+      send(name, state.switches[name]);
     }));
     group.querySelectorAll("[data-curve]").forEach((entry) => {
       const name = entry.querySelector(".name");
@@ -105,6 +109,6 @@
   }
 
   const grouped = [...document.querySelectorAll("[data-group]")].map(start);
-  const alone = [...document.querySelectorAll("figure.ratio[data-chart]")].map((figure) => draw(figure, { scale: "log" }));
+  const alone = [...document.querySelectorAll("figure.ratio[data-chart]")].map((figure) => draw(figure, { scale: "log", switches: {}, hidden: [] }));
   Promise.all([...grouped, ...alone]).then(() => { document.documentElement.dataset.ready = "yes"; });
 })();

@@ -77,14 +77,14 @@ def parts(items: Sequence[Profile | Sample]) -> tuple[Part, ...]:
 
 
 def groups(single: Sequence[Part]) -> list[tuple[str, tuple[Part, ...]]]:
-    """Which curves share a chart: all of them up to ``TOGETHER``, else by condition, in the order given."""
+    """Which curves share a chart: all of them up to ``TOGETHER``, else by condition, the fullest chart first."""
     if len(single) <= TOGETHER:
         return [("", tuple(single))]
     by_condition: dict[str, list[Part]] = {}
     for part in single:
         by_condition.setdefault(condition(part), []).append(part)
     made = []
-    for name, members in by_condition.items():
+    for name, members in sorted(by_condition.items(), key=lambda entry: -len(entry[1])):
         for start in range(0, len(members), TOGETHER):
             made.append((CONDITIONS.get(name, clean(name) if name else ""), tuple(members[start : start + TOGETHER])))
     return made
@@ -99,9 +99,14 @@ def condition(part: Part) -> str:
 
 def contents(single: Sequence[Part]) -> Contents:
     """Which kinds of curve there are; weights are known from provenance, theories from their card."""
-    weights = {part.weights if isinstance(part, Sample) else part.provenance.get("weights") for part in single}
+    known = {weights(part) for part in single}
     predicted = any(isinstance(part, Profile) and is_predicted(part) for part in single)
-    return Contents(predicted, "untrained" in weights, "pretrained" in weights)
+    return Contents(predicted, "untrained" in known, "pretrained" in known)
+
+
+def weights(part: Part) -> object:
+    """``"untrained"`` or ``"pretrained"`` as the provenance of a measurement says, else None."""
+    return part.weights if isinstance(part, Sample) else part.provenance.get("weights")
 
 
 def model_name(single: Sequence[Part]) -> str:
@@ -127,14 +132,6 @@ def _average(average: str) -> str:
     return {"rms": "root mean square", "log": "log-mean", "mean": "mean"}.get(average, "single curve")
 
 
-def headline(shapes: Sequence[Shape]) -> list[tuple[str, str]]:
-    """Every shape that occurs, in words, and the curves that have it."""
-    together: dict[str, list[str]] = {}
-    for shape in shapes:
-        together.setdefault(shape.verdict.words, []).append(shape.label)
-    return [(_sentence(words), "; ".join(labels)) for words, labels in together.items()]
-
-
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -143,10 +140,32 @@ def sureness(shape: Shape) -> str:
     """In words: how sure a shape is."""
     if shape.unknown:
         return "" if shape.average == "expectation" else _sentence(shape.unknown)
-    return (
-        f"95 % over {shape.count} {shape.unit}s; noise floor {number(shape.noise_floor)} dex, "
-        f"split-half reliability {number(shape.reliability)}"
+    return f"Noise floor of a block {number(shape.noise_floor)} dex"
+
+
+GLANCE: Mapping[str, str] = {
+    "peak/trough": "highest / lowest block", "argmin": "lowest block at x", "first/mid": "first token / middle",
+    "last/mid": "last token / middle", "share last": "last token's share",
+}
+"""Shape numbers that stand in the table of one line per curve, and their heads."""
+
+
+def glance(shapes: Sequence[Shape]) -> Table:
+    """One line per curve: its shape, the numbers behind the word, and how sure they are."""
+    return Table(
+        "Shape of each curve. In brackets: 95 % interval.",
+        ("shape", *GLANCE.values(), "noise floor, dex"),
+        tuple(Row(shape.label, _sampled(shape),
+                  (Cell(shape.verdict.words), *(_reading(shape[name]) for name in GLANCE),
+                   _plain(shape.noise_floor, shape.unknown)))
+              for shape in shapes),
     )
+
+
+def _sampled(shape: Shape) -> str:
+    if shape.count:
+        return f"{shape.count} {shape.unit}s"
+    return "computed, no scatter" if shape.average == "expectation" else "scatter not known"
 
 
 def shape_tables(shapes: Sequence[Shape]) -> tuple[Table, Table]:
@@ -165,23 +184,26 @@ def shape_tables(shapes: Sequence[Shape]) -> tuple[Table, Table]:
     main = [row for row in rows if not row.name.startswith(SIDE)]
     side = [row for row in rows if row.name.startswith(SIDE)]
     return (
-        Table("Shape of each curve. In brackets: 95 % interval.", heads, (verdict, *main, *certainty)),
+        Table("Every number of the shape, with its meaning.", heads, (verdict, *main, *certainty)),
         Table("Further indices of the same curves.", heads, tuple(side)),
     )
 
 
-def comparison_tables(comparisons: Sequence[Comparison]) -> tuple[Table, Table]:
+def comparison_tables(comparisons: Sequence[Comparison], subjects: Sequence[str]) -> tuple[Table, Table]:
     """Errors by region of positions, and every other figure, one column per comparison."""
-    heads = tuple(f"{c.a.label} / {c.b.label}" for c in comparisons)
-    by_region = [Row(name.replace("error ", "").replace("shape ", ""), "",
-                     tuple(_reading(cell, signed=True) for cell in cells))
-                 for name, _, cells in _lines([c.regions for c in comparisons])]
+    heads = tuple(f"{subject}{' (shape)' if c.shape_only else ''}"
+                  for subject, c in zip(subjects, comparisons, strict=True))
+    regions = [[replace(reading, name=span.name) for reading, span in zip(c.regions, c.deviation.spans, strict=True)]
+               for c in comparisons]
+    by_region = [Row(name, "", tuple(_reading(cell, signed=True) for cell in cells))
+                 for name, _, cells in _lines(regions)]
     names = {reading.name for c in comparisons for reading in c.regions}
     rest = [Row(name, meaning, tuple(map(_reading, cells)))
             for name, meaning, cells in _lines([c.readings for c in comparisons]) if name not in names]
+    shape = " Shape: after removing one overall factor." if any(c.shape_only for c in comparisons) else ""
     return (
         Table("Median log10 ratio by region of positions (dex; 0.30 is a factor of 2). Small: the noise floor. "
-              "Pale: no more than noise.", heads, tuple(by_region)),
+              f"Pale: no more than noise.{shape}", heads, tuple(by_region)),
         Table("All other figures.", heads, tuple(rest)),
     )
 
