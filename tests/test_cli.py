@@ -135,7 +135,7 @@ def test_measure_stores_a_run(tmp_path: Path) -> None:
     done = run("measure", "toy", "--length", "32", "--windows", "2", "--probes", "2", "--out", str(folder), "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert result["part"]["probes"] == 2
+    assert result["config"]["request"]["probes"] == 2
     assert (folder / "profiles.nc").is_file()
 
 

@@ -31,22 +31,13 @@ def doctor(
     json: options.JSON = False,
 ) -> None:
     """Check the environment and, with MODEL, its config, weights, tokenizer, BOS, attention and windows."""
+    given = dict(locals())
     from catenary.study.checkup import check_environment, check_model, worst
     from catenary.study.config import study_config
 
     findings = list(check_environment())
     if model is not None:
-        config = study_config(
-            {
-                "model": model,
-                "length": length,
-                "tokenizer": tokenizer,
-                "revision": revision,
-                "trust_remote_code": trust_remote_code,
-                "attention": attention,
-            }
-        )
-        findings += check_model(config)
+        findings += check_model(study_config(options.settings(given)))
     if json:
         print_json({"findings": [vars(finding) for finding in findings], "worst": worst(findings)})
     else:

@@ -52,49 +52,22 @@ def measure(
     tokenizer: options.TOKENIZER = None,
     revision: options.REVISION = None,
     trust_remote_code: options.REMOTE_CODE = False,
+    overwrite: options.OVERWRITE = False,
     json: options.JSON = False,
     quiet: options.QUIET = False,
 ) -> None:
     """Measure the position profile of a network: ||d h_L / d e_j||_F for every position j."""
+    given = dict(locals())
     from catenary.cli.profile import folder_name
     from catenary.study.config import study_config
-    from catenary.study.single import measure_single
+    from catenary.study.single import Request, measure_single
 
-    config = study_config(
-        {
-            "model": model,
-            "length": length,
-            "seed": seed,
-            "documents": documents,
-            "chunk": chunk,
-            "bos": bos,
-            "init_std": init_std,
-            "rope": rope,
-            "device": device,
-            "dtype": dtype,
-            "attention": attention,
-            "batch_size": batch_size,
-            "tokenizer": tokenizer,
-            "revision": revision,
-            "trust_remote_code": trust_remote_code,
-        }
-    )
+    config = study_config({**options.settings(given), "windows": 1, "probes": 1})
     options.use_threads(threads)
-    kinds = tuple(part.strip() for part in tokens.split(",") if part.strip())
+    request = Request(weights, tuple(tokens.split(",")), nets, windows, probes, method, target_error)
     folder = out or Path("out") / f"{folder_name(model)}-{weights}"
     with observing(quiet) as observer:
-        run = measure_single(
-            config,
-            folder,
-            weights=weights,
-            tokens=kinds,
-            nets=nets,
-            windows=windows,
-            probes=probes,
-            method=method,
-            target_error=target_error,
-            observer=observer,
-        )
+        run = measure_single(config, request, folder, observer, overwrite=overwrite)
     if json:
         print_json(run.result)
         return

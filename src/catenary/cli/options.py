@@ -41,6 +41,13 @@ BOS = Annotated[str, typer.Option("--bos", help="tokenizer (as it does), none, o
 BUDGET = Annotated[float, typer.Option("--budget", min=0, help="Minutes; what would not fit is skipped, and said.")]
 
 
+def settings(given: dict[str, object]) -> dict[str, object]:
+    """Of a command's arguments, those that are settings of a study; the others are left out."""
+    from catenary.study.config import StudyConfig
+
+    return {name: value for name, value in given.items() if name in StudyConfig.model_fields}
+
+
 def use_threads(threads: int | None) -> None:
     """Limit torch to ``threads`` CPU threads for this process."""
     if threads is not None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from catenary.cli import options
 from catenary.cli.app import app
 from catenary.cli.terminal import print_json
+
+if TYPE_CHECKING:
+    from catenary.profile import Profile
 
 
 @app.command(
@@ -38,6 +41,7 @@ def predict(
     init_std: options.INIT_STD = None,
     revision: options.REVISION = None,
     out: options.OUT = None,
+    overwrite: options.OVERWRITE = False,
     json: options.JSON = False,
     quiet: options.QUIET = False,
 ) -> None:
@@ -60,7 +64,16 @@ def predict(
     shape = catenary.describe(profile)
     page = None
     if out is not None:
-        page = _write(profile, out, located.source)
+        config = {
+            "model": model,
+            "length": length,
+            "theory": theory,
+            "repeat_probability": repeat_probability,
+            "init_std": init_std,
+            "revision": revision,
+            **given,
+        }
+        page = _write(profile, out, located.source, config, overwrite)
     if json:
         card = profile.card.to_dict() if profile.card else None
         print_json(
@@ -82,12 +95,14 @@ def predict(
         typer.echo(f"report: {page}")
 
 
-def _write(profile: object, out: Path, source: str) -> Path:
-    from catenary.profile import Profile
+def _write(profile: Profile, out: Path, source: str, config: dict[str, Any], overwrite: bool) -> Path:
     from catenary.provenance import versions
     from catenary.store import read_run, write_run
+    from catenary.study.existing import existing_run
     from catenary.study.report import report_run
 
-    assert isinstance(profile, Profile)
-    write_run(out, {"predicted": profile}, {"model": {"source": source}, "versions": versions()})
+    if existing_run(out, config, overwrite=overwrite) is None:
+        write_run(
+            out, {"predicted": profile}, {"config": config, "model": {"source": source}, "versions": versions()}
+        )
     return report_run(read_run(out))

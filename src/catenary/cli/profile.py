@@ -55,38 +55,11 @@ def profile(
     quiet: options.QUIET = False,
 ) -> None:
     """Predict, measure untrained and trained, compare, and write one page about MODEL."""
+    given = dict(locals())
     from catenary.study.config import stored_config, study_config
     from catenary.study.run import profile_model
 
-    if rerun is not None:
-        config = stored_config(rerun)
-    else:
-        config = study_config(
-            {
-                "model": model or "",
-                "length": length,
-                "seed": seed,
-                "documents": documents,
-                "conditions": tuple(part.strip() for part in conditions.split(",") if part.strip()),
-                "windows": windows,
-                "nets": nets,
-                "probes": probes,
-                "trained_probes": trained_probes,
-                "check_nets": check_nets,
-                "check_sequences": check_sequences,
-                "chunk": chunk,
-                "bos": bos,
-                "init_std": init_std,
-                "rope": rope,
-                "device": device,
-                "dtype": dtype,
-                "attention": attention,
-                "batch_size": batch_size,
-                "tokenizer": tokenizer,
-                "revision": revision,
-                "trust_remote_code": trust_remote_code,
-            }
-        )
+    config = stored_config(rerun) if rerun is not None else study_config(options.settings(given))
     options.use_threads(threads)
     folder = out or Path("out") / folder_name(config.model)
     with observing(quiet) as observer:

@@ -7,13 +7,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from catenary.errors import InvalidInput
 
 Tokens = Literal["vanilla", "chunked", "random", "zipf"]
 Bos = Literal["tokenizer", "none", "one"]
 Count = Annotated[int, Field(ge=1, le=100_000)]
+
+
+def _named(model: object) -> object:
+    """No MODEL at all is the same mistake as an empty one."""
+    return "" if model is None else model
+
+
+def _split(kinds: object) -> object:
+    """Kinds of windows, also as one comma-separated string."""
+    return tuple(part.strip() for part in kinds.split(",") if part.strip()) if isinstance(kinds, str) else kinds
 
 
 class StudyConfig(BaseModel):
@@ -26,7 +36,7 @@ class StudyConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    model: str = Field(min_length=1)
+    model: Annotated[str, Field(min_length=1), BeforeValidator(_named)]
     revision: str | None = None
     tokenizer: str | None = None
     trust_remote_code: bool = False
@@ -35,7 +45,7 @@ class StudyConfig(BaseModel):
     init_std: Annotated[float, Field(gt=0, lt=10)] | None = None
     rope: bool = True
     documents: str | None = None
-    conditions: tuple[Tokens, ...] = ("vanilla", "chunked")
+    conditions: Annotated[tuple[Tokens, ...], BeforeValidator(_split)] = ("vanilla", "chunked")
     windows: Count = 24
     chunk: Annotated[int, Field(ge=2)] | None = None
     bos: Bos = "tokenizer"

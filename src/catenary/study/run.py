@@ -17,6 +17,7 @@ from catenary.store import Curve, Run, read_run, write_json, write_run
 from catenary.study.config import StudyConfig, Tokens
 from catenary.study.curves import comparable_pairs, single_curves
 from catenary.study.estimate import part_estimator
+from catenary.study.existing import existing_run
 from catenary.study.inputs import build_windows, describe_windows
 from catenary.study.measuring import measure_part
 from catenary.study.memory import free_memory
@@ -70,8 +71,8 @@ def profile_model(
     watch.say(f"{source.located.source}\n{source.architecture.describe()}")
     plan = plan_once(folder / "plan.json", config, budget_minutes, lambda: _plan(config, source, budget_minutes))
     _say_plan(plan, watch)
-    finished = _finished(folder, config, plan, overwrite)
-    if finished is not None:
+    finished = existing_run(folder, config.model_dump(mode="json"), overwrite=overwrite)
+    if finished is not None and finished.result["parts"] == [part.name for part in plan.parts]:
         watch.say("every curve of this run is there already: nothing is measured again")
         return Study(finished, report_run(finished), True)
     gathered = _gather(config, source, plan, folder, watch)
@@ -136,23 +137,6 @@ def _result(config: StudyConfig, source: Source, plan: Plan, gathered: Gathered)
         "shapes": {name: describe(curve).to_dict() for name, curve in single.items()},
         "comparisons": [{**compare(single[a], single[b]).to_dict(), "a": a, "b": b} for a, b in pairs],
     }
-
-
-def _finished(folder: Path, config: StudyConfig, plan: Plan, overwrite: bool) -> Run | None:
-    """The run in ``folder`` when it is this very one; refuses another one unless it may be overwritten."""
-    if not (folder / "result.json").exists():
-        return None
-    run = read_run(folder)
-    wanted = config.model_dump(mode="json")
-    stored = run.result.get("config", {})
-    same = stored == wanted and run.result["versions"] == versions()
-    if same and run.result["parts"] == [part.name for part in plan.parts]:
-        return run
-    if same or overwrite:
-        return None
-    changed = sorted(key for key, value in wanted.items() if stored.get(key) != value)
-    what = f"another config (different: {', '.join(changed)})" if changed else "other package versions"
-    raise InvalidInput(f"out holds a finished run of {what}: {folder}; choose another --out, or give --overwrite")
 
 
 def _say_plan(plan: Plan, watch: Observer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -12,6 +13,7 @@ from catenary.store import Run, read_run, write_run
 from catenary.study.config import StudyConfig, Tokens
 from catenary.study.curves import single_curves
 from catenary.study.estimate import part_estimator
+from catenary.study.existing import existing_run
 from catenary.study.inputs import build_windows, describe_windows
 from catenary.study.measuring import load_net, measure_part
 from catenary.study.observer import Observer
@@ -20,18 +22,21 @@ from catenary.study.source import find_source, with_files
 from catenary.text.windows import Windows
 
 
+@dataclass(frozen=True)
+class Request:
+    """Which networks are fed which windows, and how they are measured."""
+
+    weights: str
+    tokens: tuple[str, ...]
+    nets: int
+    windows: int
+    probes: int
+    method: str
+    target_error: float | None
+
+
 def measure_single(
-    config: StudyConfig,
-    folder: Path,
-    *,
-    weights: str,
-    tokens: tuple[str, ...],
-    nets: int,
-    windows: int,
-    probes: int,
-    method: str,
-    target_error: float | None,
-    observer: Observer,
+    config: StudyConfig, request: Request, folder: Path, observer: Observer, *, overwrite: bool = False
 ) -> Run:
     """Measure one network or several on given kinds of windows and store the Sample as a run of its own.
 
@@ -42,16 +47,22 @@ def measure_single(
     from catenary.measure.methods import METHODS
     from catenary.shape import describe
 
-    part = _part(weights, tokens, nets, windows, probes, METHODS[method].name)
+    part = _part(request, METHODS[request.method].name)
+    record = {**config.model_dump(mode="json"), "request": {**vars(request), "tokens": list(part.tokens)}}
+    finished = existing_run(folder, record, overwrite=overwrite)
+    if finished is not None:
+        observer.say("this very run is there already: nothing is measured again")
+        return finished
     source = find_source(config)
     observer.say(f"{source.located.source}\n{source.architecture.describe()}")
-    if TEXT & set(part.tokens) or weights == "pretrained":
+    if TEXT & set(part.tokens) or part.weights == "pretrained":
         source = with_files(source, config)
-    if weights == "pretrained" and source.weights is None:
+    if part.weights == "pretrained" and source.weights is None:
         raise InvalidInput(source.no_weights)
     if TEXT & set(part.tokens) and source.tokenizer is None:
         raise InvalidInput(source.no_tokenizer)
     made = {kind: build_windows(kind, config, source, part) for kind in part.tokens}
+    target_error = request.target_error
     if target_error is not None:
         part = _with_probes(part, config, made, target_error)
         observer.say(f"{part.probes} probes per window reach a relative error of {target_error:g}")
@@ -61,11 +72,8 @@ def measure_single(
     sample = measure_part(config, source, part, made, folder, observer)
     curves = {part.name: sample}
     result = {
-        "config": config.model_dump(mode="json"),
-        "part": {
-            "weights": weights, "tokens": list(tokens), "nets": nets, "windows": windows, "probes": part.probes,
-            "method": method, "target_error": target_error,
-        },
+        "config": record,
+        "probes": part.probes,
         "model": {"source": source.located.source, "name": source.located.name, "config": dict(source.located.config)},
         "architecture": source.architecture.describe(),
         "versions": versions(),
@@ -77,16 +85,17 @@ def measure_single(
     return read_run(folder)
 
 
-def _part(weights: str, tokens: tuple[str, ...], nets: int, windows: int, probes: int, method: str) -> Part:
+def _part(request: Request, method: str) -> Part:
     known = get_args(Tokens)
-    for kind in tokens:
+    for kind in request.tokens:
         if kind not in known:
             raise unknown("tokens", kind, known)
-    kinds: tuple[Tokens, ...] = tokens  # type: ignore[assignment]  # each was checked against the Literal just above
-    if weights == "untrained":
+    kinds: tuple[Tokens, ...] = request.tokens  # type: ignore[assignment]  # each was checked just above
+    nets, windows, probes = request.nets, request.windows, request.probes
+    if request.weights == "untrained":
         return Part("untrained", "untrained", "untrained", kinds, nets, windows, probes, method)
-    if weights != "pretrained":
-        raise unknown("weights", weights, ("untrained", "pretrained"))
+    if request.weights != "pretrained":
+        raise unknown("weights", request.weights, ("untrained", "pretrained"))
     if nets != 1:
         raise InvalidInput(f"nets must be 1 for pretrained weights, got {nets}; there is one network to measure")
     if set(kinds) - TEXT:
@@ -99,8 +108,6 @@ def _part(weights: str, tokens: tuple[str, ...], nets: int, windows: int, probes
 
 def _with_probes(part: Part, config: StudyConfig, made: dict[Tokens, Windows], target_error: float) -> Part:
     """The part with as many probes as the target needs, from a pilot on the first network and window."""
-    from dataclasses import replace
-
     from catenary.measure.jacobian import measure_jacobian
 
     model = load_net(config, part, 0)
