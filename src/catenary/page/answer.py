@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from catenary.comparison import Comparison
 from catenary.drawing import clean, is_predicted
-from catenary.page.view import Part, condition, weights
+from catenary.page.view import GLANCE, Part, condition, weights
 from catenary.profile import Profile
 from catenary.reading import Reading, number
 from catenary.shape import Shape
@@ -33,13 +33,13 @@ class Answer:
         title: the kind, such as ``At birth, predicted``.
         verdicts: (shape in words, the inputs that have it; empty where all inputs agree).
         basis: what the verdict rests on.
-        numbers: the two ratios behind it, with their interval or their range over the inputs.
+        numbers: the two ratios behind it, named, with their intervals or their range over the inputs.
     """
 
     title: str
     verdicts: tuple[tuple[str, str], ...]
     basis: str
-    numbers: str
+    numbers: tuple[tuple[str, str], ...]
 
 
 def kind(part: Part) -> str:
@@ -82,20 +82,19 @@ def _inputs(members: Sequence[Part]) -> str:
     return ", ".join(names) or ", ".join(dict.fromkeys(part.label for part in members))
 
 
-def _numbers(shapes: Sequence[Shape]) -> str:
-    peak, last = (_span([shape[name] for shape in shapes]) for name in ("peak/trough", "last/mid"))
-    return f"Highest block {peak} the lowest; last token {last} the middle"
+def _numbers(shapes: Sequence[Shape]) -> tuple[tuple[str, str], ...]:
+    return tuple((GLANCE[name], _span([shape[name] for shape in shapes])) for name in ("peak/trough", "last/mid"))
 
 
 def _span(readings: Sequence[Reading]) -> str:
     """One or two ratios with their intervals, or the range of several."""
     known = [r for r in readings if not math.isnan(r.value)]
     if not known:
-        return "not comparable with"
+        return "undefined"
     if len(known) <= 2 and all(r.low is not None and r.high is not None for r in known):
-        return " and ".join(f"{number(r.value)}\u00d7 [{number(r.low or 0)}, {number(r.high or 0)}]" for r in known)
+        return ", ".join(r.text for r in known)
     low, high = (number(pick(r.value for r in known)) for pick in (min, max))
-    return f"{low}\u00d7" if low == high else f"{low}\u2013{high}\u00d7"
+    return low if low == high else f"{low} to {high}"
 
 
 def capital(text: str) -> str:

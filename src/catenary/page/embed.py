@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def chart_library() -> Markup:
     """
     import vl_convert
 
-    name = f"charts-{vl_convert.__version__}.js"
+    name = f"charts-{version('vl-convert-python')}.js"
     with contextlib.suppress(OSError, RuntimeError, UnicodeDecodeError):
         return Markup((cache_folder() / name).read_text(encoding="utf-8"))
     script = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace("</script", "<\\/script")

@@ -110,7 +110,9 @@ def write_report(
     shapes = {part.label: shape_of(part) for part in single}
     held = ordered(_default_comparisons(single) if comparisons is None else comparisons, single)
     charts: dict[str, Spec] = {}
+    single = tuple(part for _, members in view.groups(single) for part in members)
     groups = [_group(n, heading, members, shapes, charts) for n, (heading, members) in enumerate(view.groups(single))]
+    in_order = [shapes[part.label] for part in single]
     differences = [_residual(n, c, charts) for n, c in enumerate(held)]
     _export(charts, target.parent / "figures")
     origin = [(part.label, view.flat(part.provenance)) for part in single]
@@ -127,9 +129,9 @@ def write_report(
         agreement=agreement(held, single),
         lengths=[f"{length:,}" for length in sorted({part.length for part in single})],
         groups=groups,
-        shapes=list(shapes.values()),
-        glance=view.glance(list(shapes.values())),
-        shape_tables=view.shape_tables(list(shapes.values())),
+        shapes=in_order,
+        glance=view.glance(in_order),
+        shape_tables=view.shape_tables(in_order),
         comparisons=list(zip(subjects(held, single), held, differences, strict=True)),
         comparison_tables=view.comparison_tables(held, subjects(held, single)) if held else (),
         claims=claims(view.contents(single)),
