@@ -45,6 +45,21 @@ def test_predict_json_is_the_profile(predicted: Path) -> None:
     assert shown["card"]["logit_variance"] == pytest.approx(0.13, rel=0.01)
 
 
+def test_predict_takes_ids_from_a_file(tmp_path: Path) -> None:
+    import catenary
+
+    ids = [0, 1] * 32
+    (tmp_path / "ids.json").write_text(json.dumps(ids))
+    command = ("predict", "toy", "--length", "64", "--ids", str(tmp_path / "ids.json"), "--json", "--quiet")
+    shown = json.loads(run(*command).stdout)
+    expected = catenary.predict(catenary.read_config("toy"), length=64, ids=ids).values
+    assert shown["values"] == pytest.approx(expected.tolist(), rel=1e-12)
+    (tmp_path / "ids.json").write_text("[1, 2")
+    refused = run(*command)
+    assert refused.returncode == 2
+    assert "ids must be a .npy file or a JSON list" in refused.stderr
+
+
 def test_predict_needs_no_torch() -> None:
     program = (
         "import sys; sys.argv = ['catenary', 'predict', 'toy', '--length', '64', '--quiet'];\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,7 @@ class Comparison:
     def table(self) -> str:
         """A heading, the rows as aligned text, and the sentence."""
         heading = f"a = {self.a.label}, b = {self.b.label}  ({self.a.quantity.symbol}, L = {self.a.length})"
-        return "\n".join([heading, align([(f"  {n}", v, m) for n, v, m in self.rows()]), "", self.words()])
+        return "\n".join([heading, align([(f"  {r.name}", *r.cells) for r in self.readings]), "", self.words()])
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain JSON values; an undefined figure is None beside its reason."""
@@ -199,6 +200,10 @@ class Comparison:
             reason = self.reasons.get(name) or (self.shape_only if "absolute" in name else self.reasons["median"])
         known = not (np.isnan(floor) or np.isnan(value))
         return Reading(name, float(value), meaning, floor=float(floor) if known else None, reason=reason)
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        return f"<pre>{escape(self.table())}</pre>"
 
     def __repr__(self) -> str:
         """One line: labels, median error and its floor."""

@@ -40,6 +40,13 @@ class Reading:
             text += f" (floor {number(self.floor)})"
         return text
 
+    @property
+    def cells(self) -> tuple[str, str]:
+        """Value and meaning for a terminal's columns: the reason of a missing number stands with its meaning."""
+        if math.isnan(self.value):
+            return "undefined", f"{self.meaning} ({self.reason})"
+        return self.text, self.meaning
+
     def to_dict(self) -> dict[str, Any]:
         """The reading as plain JSON values; NaN becomes None beside its reason."""
         return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ class Shape:
         """The rows as aligned text under a heading."""
         heading = f"{self.label}: {self.verdict.words}  (L = {self.length}, average {self.average})"
         evidence = [f"  {line}" for line in self.verdict.evidence]
-        rows = [(f"  {name}", value, meaning) for name, value, meaning in self.rows()[1:]]
+        rows = [(f"  {r.name}", *r.cells) for r in (*self.readings, *self._certainty())]
         return "\n".join([heading, *evidence, "", align(rows)])
 
     def to_dict(self) -> dict[str, Any]:
@@ -112,9 +113,13 @@ class Shape:
         return (
             Reading("noise floor", self.noise_floor, "dex of a block log-mean, half against half over sqrt 2",
                     reason=self.unknown),
-            Reading("reliability", self.reliability, f"split-half correlation of the blocks, over {self.unit}s",
+            Reading("reliability", self.reliability, "split-half correlation of the blocks" + ("" if self.unit == "none" else f", over {self.unit}s"),
                     reason=self.unknown or "a half is constant"),
         )
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        return f"<pre>{escape(self.table())}</pre>"
 
     def __repr__(self) -> str:
         """One line: label and verdict."""

@@ -38,6 +38,9 @@ def predict(
     repeat_probability: Annotated[
         float, typer.Option("--repeat-probability", help="Chance p2 that two tokens are equal; text is near 0.01.")
     ] = 0.0,
+    ids: Annotated[
+        Path | None, typer.Option("--ids", help="Token ids, .npy or a JSON list: one window or several, L each.")
+    ] = None,
     init_std: options.INIT_STD = None,
     revision: options.REVISION = None,
     out: options.OUT = None,
@@ -58,6 +61,7 @@ def predict(
         architecture,
         length=length,
         theory=theory,
+        ids=None if ids is None else _read_ids(ids),
         repeat_probability=repeat_probability,
         **{name: value for name, value in given.items() if value is not None},
     )
@@ -69,6 +73,7 @@ def predict(
             "length": length,
             "theory": theory,
             "repeat_probability": repeat_probability,
+            "ids": None if ids is None else str(ids),
             "init_std": init_std,
             "revision": revision,
             **given,
@@ -93,6 +98,23 @@ def predict(
         typer.echo(f"  note: {line}")
     if page is not None:
         typer.echo(f"report: {page}")
+
+
+def _read_ids(path: Path) -> Any:
+    """Token ids from ``.npy`` or JSON; their shape is checked by ``predict``."""
+    import json
+
+    import numpy
+
+    from catenary.errors import invalid
+
+    try:
+        if path.suffix == ".npy":
+            return numpy.load(path, allow_pickle=False)
+        return numpy.array(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        rule = "must be a .npy file or a JSON list of whole numbers"
+        raise invalid("ids", rule, str(path), " ".join(str(error).split())[:160]) from error
 
 
 def _write(profile: Profile, out: Path, source: str, config: dict[str, Any], overwrite: bool) -> Path:
