@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from catenary.drawing import PALETTE_DARK
+from catenary.drawing import PALETTE_DARK, clean
 from catenary.page.report import write_report
 from report_curves import predicted, trained, untrained
 
@@ -159,9 +159,32 @@ def test_the_pointer_reads_values(light: Visit) -> None:
         light.page.mouse.move(box["x"] + box["width"] / 2 + step, box["y"] + box["height"] / 2)
     tip = light.page.locator("#vg-tooltip-element.visible")
     tip.wait_for()
-    assert {"curve", "token", "influence"} <= set(tip.locator("td.key").all_text_contents())
+    names, values = (tip.locator(f"td.{part}").all_text_contents() for part in ("key", "value"))
+    read = dict(zip(names, values, strict=True))
+    assert set(read) == {"curve", "token", "influence", "p16–p84"}
+    assert read["curve"] in ("predicted at birth", "trained", clean(HOSTILE))
+    position = read["token"].removesuffix(", mean").split("-")
+    assert all(1 <= int(token) <= 256 for token in position)
+    assert float(read["influence"]) > 0
+    assert read["p16–p84"] == "none" or len([float(end) for end in read["p16–p84"].split(" – ")]) == 2
     assert abs(tip.bounding_box()["y"] - box["y"] - box["height"] / 2) < 250
     assert light.complaints == []
+
+
+def test_the_pointer_reads_ratios_and_means_of_blocks(light: Visit) -> None:
+    """Moving along a chart passes over single tokens and over blocks."""
+    chart = light.page.locator("figure[data-chart='ratio-1'] .live")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    seen = set()
+    for step in range(60):
+        light.page.mouse.move(box["x"] + box["width"] * (0.3 + step / 200), box["y"] + box["height"] * 0.4)
+        tip = light.page.locator("#vg-tooltip-element td.value")
+        seen.add(tuple(tip.all_text_contents()))
+    rows = [row for row in seen if row]
+    assert rows
+    assert all(len(row) == 2 and abs(float(row[1].replace("−", "-"))) < 2 for row in rows)
+    assert {row[0].endswith(", mean") for row in rows} == {True, False}
 
 
 def test_hostile_names_stay_inert(light: Visit) -> None:

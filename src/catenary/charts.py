@@ -26,6 +26,11 @@ HOVER = "hover"
 
 Spec = dict[str, Any]
 
+TIP: Spec = {"expr": "(datum.datum || datum).tip"}
+"""The tooltip of a row; on the areas that answer the nearest point the row is one level down."""
+RANGE = "isValid(datum.low) ? format(datum.low, '.4~g') + ' \u2013 ' + format(datum.high, '.4~g') : 'none'"
+NOISE_OF_A_TOKEN = "isValid(datum.noise) ? format(datum.noise, '.3f') : 'not known'"
+
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 """Names the grammar's version; nothing is fetched from there."""
 
@@ -108,12 +113,11 @@ def overlay(
         "transform": [
             {"filter": "isValid(datum.shown) && (tokens || !isValid(datum.detail) || isValid(datum.start) "
                        "|| isValid(datum.marker))"},
-            {"calculate": f"isValid(datum.block) ? datum.block : {_position(x)}", "as": "at"},
-            {"calculate": "isValid(datum.low) ? format(datum.low, '.4~g') + ' \u2013 ' + format(datum.high, '.4~g') "
-                          ": 'none'", "as": "span"},
+            _tip({"curve": "datum.curve", "token": _position(x), "influence": "format(datum.value, '.4~g')"}
+                 | ({"p16\u2013p84": RANGE} if banded else {})),
         ],
-        "mark": {"type": "point", "size": 50, "filled": True, "aria": False},
-        "encoding": {"x": x, "y": y, "color": colour, "opacity": near, "tooltip": _tooltip(banded)},
+        "mark": {"type": "point", "size": 50, "filled": True, "aria": False, "tooltip": TIP},
+        "encoding": {"x": x, "y": y, "color": colour, "opacity": near},
     })
     spec = {
         "description": describe(items),
@@ -189,15 +193,12 @@ def residuals(a: Profile | Sample, b: Profile | Sample, held: Comparison | None 
          "encoding": {"x": x, "y": y, "color": colour}},
         {"name": HOVER,
          "transform": [{"filter": "isValid(datum.ratio)"},
-                       {"calculate": f"isValid(datum.block) ? datum.block : {_position(x)}", "as": "at"}],
-         "mark": {"type": "point", "size": 50, "filled": True, "aria": False},
+                       _tip({"token": _position(x), "log10 ratio": "format(datum.ratio, '+.3f')"}
+                            | ({} if held else {"2 standard errors": NOISE_OF_A_TOKEN}))],
+         "mark": {"type": "point", "size": 50, "filled": True, "aria": False, "tooltip": TIP},
          "encoding": {
              "x": x, "y": y, "color": colour,
-             "opacity": {"condition": {"param": "near", "empty": False, "value": 1.0}, "value": 0.0},
-             "tooltip": [{"field": "at", "type": "nominal", "title": "token"},
-                         {"field": "ratio", "type": "quantitative", "title": "log10 ratio", "format": "+.3f"},
-                         *([] if held is not None else [{"field": "noise", "type": "quantitative",
-                                                         "title": "2 standard errors", "format": ".3f"}])]}},
+             "opacity": {"condition": {"param": "near", "empty": False, "value": 1.0}, "value": 0.0}}},
     ]
     words = f"log10 ratio of {drawn[0].label} to {drawn[1].label} by token position"
     spec = {"description": words, "params": [NEAR], "layer": layers}
@@ -306,14 +307,18 @@ def _channel(drawn: Sequence[Curve], attribute: str) -> Spec:
 
 
 def _position(x: Spec) -> str:
-    """The expression for a token's position in a tooltip."""
-    return "format(datum.token, ',d')" if x["field"] == "token" else "format(datum.x, '.3f')"
+    """The expression for a row's position in a tooltip: its token, or the tokens of its block."""
+    token = "format(datum.token, ',d')" if x["field"] == "token" else "'x = ' + format(datum.x, '.3f')"
+    return f"isValid(datum.block) ? datum.block : {token}"
 
 
-def _tooltip(banded: bool) -> list[Spec]:
-    names = {"curve": "curve", "at": "token", "value": "influence"} | ({"span": "p16\u2013p84"} if banded else {})
-    return [{"field": field, "type": "quantitative", "title": title, "format": ".4~g"} if field == "value"
-            else {"field": field, "type": "nominal", "title": title} for field, title in names.items()]
+def _tip(lines: dict[str, str]) -> Spec:
+    """The transform that gives every row its tooltip, an object of names and texts.
+
+    A list of fields would not do: on the areas that answer the nearest point, Vega-Lite 6 reads text fields from the
+    wrong level and shows ``undefined``.
+    """
+    return {"calculate": "{" + ", ".join(f"'{name}': {value}" for name, value in lines.items()) + "}", "as": "tip"}
 
 
 def _visible(curve: Curve, tokens: tuple[int, int] | None) -> list[Spec]:
