@@ -54,7 +54,7 @@ types: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python scripts/generate_docs.py
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(STAMP)  ## ratios against named alternatives, one table
 	$(BIN)/python -m benchmarks

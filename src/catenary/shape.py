@@ -110,10 +110,11 @@ class Shape:
 
     def _certainty(self) -> tuple[Reading, ...]:
         """Noise floor and reliability as rows."""
+        over = "" if self.unit == "none" else f", over {self.unit}s"
         return (
             Reading("noise floor", self.noise_floor, "dex of a block log-mean, half against half over sqrt 2",
                     reason=self.unknown),
-            Reading("reliability", self.reliability, "split-half correlation of the blocks" + ("" if self.unit == "none" else f", over {self.unit}s"),
+            Reading("reliability", self.reliability, f"split-half correlation of the blocks{over}",
                     reason=self.unknown or "a half is constant"),
         )
 
