@@ -32,7 +32,7 @@ $(DEMO): $(STAMP) scripts/fetch_demo.py
 
 run: $(DEMO)  ## profile SmolLM2-135M: predicted, untrained, trained on real documents; prints the report's path
 	$(BIN)/catenary profile $(CACHE)/demo/smollm2-135m --documents $(CACHE)/demo/documents \
-	  --length 512 --windows 24 --nets 8 --check-nets 16 --check-sequences 4 --probes 2 --trained-probes 2 \
+	  --length 512 --windows 24 --nets 12 --check-nets 16 --check-sequences 8 --probes 1 --trained-probes 2 \
 	  --budget 60 --out $(OUT)/smollm2-135m
 
 demo: $(STAMP)  ## profile a toy model: no download, under three minutes

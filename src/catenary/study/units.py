@@ -6,6 +6,7 @@ dtype, versions). A unit made under any other setting is never mistaken for this
 
 from __future__ import annotations
 
+import gc
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -85,7 +86,8 @@ def measure_units(part: Part, units: list[Unit], load_net: LoadNet, seed: int, a
     for unit in units:
         if not unit.path.is_file():
             if model is None or net != unit.net:
-                model = None  # the previous network is freed before the next one is built
+                model = None
+                gc.collect()  # modules refer to each other: without it two networks would be in memory at once
                 net, model = unit.net, load_net(unit.net)
             sample = measure_jacobian(
                 model,
