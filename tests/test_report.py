@@ -158,7 +158,10 @@ def test_the_head_answers_for_birth_and_training_and_says_how_well_the_predictio
     assert f"highest / lowest block {number(peak.value)} [{number(peak.low)}, {number(peak.high)}]" in head
     held = compare(predicted(), untrained())
     assert f"{number(held.median_error)} dex" in head
-    assert f"noise floor {number(held.noise_floor)} dex" in head
+    assert f"noise floor is {number(held.noise_floor)} dex" in head
+    worst = max(held.regions, key=lambda reading: abs(reading.value))
+    assert f"Farthest off by region: {worst.value:+.3f} dex".replace("-", "\u2212") in head
+    assert f"where the noise floor is {number(worst.floor or 0)}." in head
 
 
 def test_disagreeing_inputs_are_listed_and_kinds_stand_apart() -> None:
@@ -185,13 +188,15 @@ def test_the_agreement_is_of_random_vectors_and_says_whether_noise_explains_it()
 
     single = parts([birth(2.0, "vanilla"), measured("vanilla"), birth(1.0, "random"), measured("random")])
     held = [compare(single[0], single[1]), compare(single[2], single[3])]
-    assert "agree within the noise on random vectors" in agreement(held, single)
+    close, worst = agreement(held, single)
+    assert "agree within the noise on random vectors" in close
+    assert "on single documents, where" in worst
     assert subjects(held, single)[1] == "Prediction and untrained measurement: random vectors"
-    far = agreement(held[:1], single)
+    far, _ = agreement(held[:1], single)
     assert "differ by" in far
     assert "on single documents" in far
     assert f"{number(held[0].median_error / held[0].noise_floor)} times the noise floor" in far
-    assert agreement([compare(single[0], single[2])], single) == ""
+    assert agreement([compare(single[0], single[2])], single) == ("", "")
 
 
 def test_the_prediction_is_compared_first() -> None:

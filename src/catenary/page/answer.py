@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from catenary.comparison import Comparison
 from catenary.drawing import clean, is_predicted
-from catenary.page.view import GLANCE, Part, condition, weights
+from catenary.page.view import GLANCE, Part, condition, minus, weights
 from catenary.profile import Profile
 from catenary.reading import Reading, number
 from catenary.shape import Shape
@@ -134,32 +134,49 @@ def subjects(held: Sequence[Comparison], single: Sequence[Part]) -> list[str]:
     return made
 
 
-def agreement(held: Sequence[Comparison], single: Sequence[Part]) -> str:
-    """One sentence: how far the prediction is from the untrained measurement, beside the noise; empty without both.
+def agreement(held: Sequence[Comparison], single: Sequence[Part]) -> tuple[str, str]:
+    """How far the prediction is from the untrained measurement beside the noise, and where it is worst.
 
-    On random vectors where they were measured, because there the law is held against what it describes; else on
-    the first such comparison.
+    The first sentence is of random vectors where they were measured, because there the law is held against what it
+    describes; else of the first such comparison. The second is of all of them. Both are empty where there is none.
     """
     kinds = {part.label: (kind(part), condition(part)) for part in single}
     found = []
     for comparison in ordered(held, single):
         a, b = (kinds.get(side.label, (kind(side), condition(side))) for side in (comparison.a, comparison.b))
         if {a[0], b[0]} == {"predicted", "untrained"}:
-            found.append((comparison, b[1] or a[1]))
+            name = b[1] or a[1]
+            found.append((comparison, name, f" on {INPUTS.get(name, clean(name))}" if name else ""))
     if not found:
-        return ""
-    comparison, name = next((pair for pair in found if pair[1] == "random"), found[0])
+        return "", ""
+    comparison, _, where = next((entry for entry in found if entry[1] == "random"), found[0])
+    return _held(comparison, where), _worst([(comparison, where) for comparison, _, where in found])
+
+
+def _held(comparison: Comparison, where: str) -> str:
     error, floor = comparison.median_error, comparison.noise_floor
-    where = f" on {INPUTS.get(name, clean(name))}" if name else ""
     if math.isnan(error):
         return f"Prediction and untrained measurement cannot be compared in logs{where}."
     size = f"{number(error)} dex ({100 * (10**error - 1):.2g} %) in the median"
-    kind_of = "in shape " if comparison.shape_only else ""
+    shape = "in shape " if comparison.shape_only else ""
     if math.isnan(floor):
-        return f"Prediction and untrained measurement differ {kind_of}by {size}{where}; no noise floor is known."
+        return f"Prediction and untrained measurement differ {shape}by {size}{where}; no noise floor is known."
     if error <= floor:
-        return (f"Prediction and untrained measurement agree {kind_of}within the noise{where}: {size} apart, "
-                f"noise floor {number(floor)} dex.")
+        return (f"Prediction and untrained measurement agree {shape}within the noise{where}: they differ by {size}, "
+                f"the noise floor is {number(floor)} dex.")
     times = f"{number(error / floor)} times the" if floor > 0 else "above a"
-    return (f"Prediction and untrained measurement differ {kind_of}by {size}{where}, {times} noise floor "
+    return (f"Prediction and untrained measurement differ {shape}by {size}{where}, {times} noise floor "
             f"of {number(floor)} dex.")
+
+
+def _worst(found: Sequence[tuple[Comparison, str]]) -> str:
+    """The region where a prediction is farthest off, over every comparison with an untrained measurement."""
+    regions = [(reading, span, where) for comparison, where in found
+               for reading, span in zip(comparison.regions, comparison.deviation.spans, strict=True)
+               if not math.isnan(reading.value)]
+    if not regions:
+        return ""
+    reading, span, where = max(regions, key=lambda entry: abs(entry[0].value))
+    place = f"{span.name} token" if span.size == 1 and not span.name.isdigit() else f"tokens {span.name}"
+    floor = "" if reading.floor is None else f", where the noise floor is {number(reading.floor)}"
+    return f"Farthest off by region: {minus(f'{reading.value:+.3f}')} dex, {place}{where}{floor}."

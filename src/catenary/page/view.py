@@ -223,14 +223,14 @@ def _reading(reading: Reading | None, signed: bool = False) -> Cell:
         return Cell("")
     if math.isnan(reading.value):
         return Cell("–", reading.reason)
-    main = _minus(f"{reading.value:+.3f}" if signed else number(reading.value))
+    main = minus(f"{reading.value:+.3f}" if signed else number(reading.value))
     quiet = reading.floor is not None and abs(reading.value) <= reading.floor
     if reading.low is not None and reading.high is not None:
-        return Cell(main, _minus(f"[{number(reading.low)}, {number(reading.high)}]"), quiet)
+        return Cell(main, minus(f"[{number(reading.low)}, {number(reading.high)}]"), quiet)
     return Cell(main, "" if reading.floor is None else f"floor {reading.floor:.2g}", quiet)
 
 
-def _minus(text: str) -> str:
+def minus(text: str) -> str:
     """A number with a minus sign as wide as its plus; exponents keep their hyphen."""
     return text.replace("-", "\u2212").replace("e\u2212", "e-")
 
