@@ -57,7 +57,7 @@ docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 bench: $(STAMP)  ## ratios against named alternatives, one table
-	$(BIN)/python -m benchmarks
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/estimator.py
 
 clean:
 	rm -rf $(OUT) site build dist

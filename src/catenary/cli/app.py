@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from typing import Annotated
@@ -41,6 +42,8 @@ def main() -> None:
     """Run the command line; never a traceback unless ``--debug`` is given."""
     from catenary.errors import InvalidInput
 
+    # Threads that wait by sleeping: on cores shared with other work, spinning ones make torch several times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]
     try:
