@@ -23,7 +23,8 @@ def measured(std: float, nets: int = 8) -> Sample:
     parts = [
         ct.measure_jacobian(ct.load(CONFIG, seed=seed, init_std=std), windows, probes=2).energy for seed in range(nets)
     ]
-    return replace(ct.measure_jacobian(ct.load(CONFIG, init_std=std), windows, probes=2), energy=np.concatenate(parts, 2))
+    one = ct.measure_jacobian(ct.load(CONFIG, init_std=std), windows, probes=2)
+    return replace(one, energy=np.concatenate(parts, 2))
 
 
 @pytest.mark.parametrize("std", [0.02, 0.06])
