@@ -93,6 +93,8 @@ def test_import_and_help_are_light() -> None:
         (("measure", "toy", "--tokens", "poems"), "unknown tokens 'poems'"),
         (("measure", "toy", "--weights", "pretrained", "--tokens", "vanilla"), "no weights"),
         (("measure", "toy", "--dtype", "int3"), "dtype"),
+        (("measure", "toy", "--device", "cuda:9"), "device 'cuda:9' is not available here"),
+        (("profile", "toy", "--device", "tpu-vm"), "device 'tpu-vm' is not available here"),
         (("report", "nowhere"), "no finished run in nowhere"),
         (("compare", "nowhere"), "no finished run"),
         (("profile", "toy", "--conditions", "vanilla,poems"), "conditions"),

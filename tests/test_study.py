@@ -173,6 +173,13 @@ def test_documents_need_a_tokenizer_and_weights_need_a_folder() -> None:
     assert "holds no weights" in reasons["trained"]
 
 
+def test_without_torch_the_prediction_remains(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "torch" else object())
+    plan = make_plan(config(), find_source(config()), lambda _: pytest.fail("estimated"), budget=9, memory=9)
+    assert plan.parts == ()
+    assert "pip install 'catenary[models]'" in plan.skipped[0].reason
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [("length", 3), ("length", "many"), ("seed", -1), ("dtype", "int8"), ("conditions", ("poem",)), ("model", ""),

@@ -141,9 +141,10 @@ def _product_speed(width: int, dtype: str, device: str) -> float:
 
     On the CPU half types are costed as float32, which is safe: some processors are slower with them.
     """
+    from catenary.models.device import find_device
     from catenary.models.extra import torch
 
-    on_cpu = torch.device(device).type == "cpu"
+    on_cpu = find_device(device).type == "cpu"
     kind = torch.float64 if dtype == "float64" else torch.float32 if on_cpu else getattr(torch, dtype)
     size, repeats = max(256, min(width, 2048)), 1 if on_cpu else 50
     left = torch.ones((128, size), dtype=kind, device=device)

@@ -15,6 +15,7 @@ from catenary.errors import InvalidInput, MissingResource, invalid, unknown
 from catenary.models import initialise
 from catenary.models.alive import check_alive
 from catenary.models.anatomy import dissect
+from catenary.models.device import find_device
 from catenary.models.extra import torch, transformers
 from catenary.models.model import Model
 from catenary.models.rope import switch_rotary_off
@@ -64,7 +65,7 @@ def load(
         raise unknown("dtype", str(dtype), DTYPES)
     if attention not in ATTENTION:
         raise unknown("attention", str(attention), ATTENTION)
-    target = _device(device)
+    target = find_device(device)
     options = _Options(seed, init_std, attention, revision, trust_remote_code, vocabulary)
     makers = {"untrained": _untrained, "pretrained": _pretrained}
     if weights not in makers:
@@ -190,12 +191,3 @@ def _plain(config: Any) -> dict[str, Any]:
 
 def _fallback(asked: str, got: str) -> tuple[str, ...]:
     return () if asked == got else (f"attention is {got}: this model type refuses {asked}",)
-
-
-def _device(device: str) -> torch.device:
-    try:
-        target = torch.device(device)
-        torch.empty(1, device=target)
-    except (RuntimeError, AssertionError) as error:
-        raise MissingResource(f"device {device!r} is not available here: {str(error).splitlines()[0]}") from error
-    return target

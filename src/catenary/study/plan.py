@@ -6,6 +6,7 @@ run follows that file and therefore ends with the same curves.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -65,6 +66,8 @@ def make_plan(config: StudyConfig, source: Source, estimate: Estimator, *, budge
 
 
 def _impossible(part: Part, source: Source) -> str:
+    if importlib.util.find_spec("torch") is None or importlib.util.find_spec("transformers") is None:
+        return "torch and transformers are not installed: pip install 'catenary[models]'"
     if part.name == "untrained-random":
         return ""
     if part.weights == "pretrained" and source.weights is None:
