@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int64
@@ -28,6 +28,7 @@ class TokenLaw:
     repeat_probability: float = 0.0
 
 
+@runtime_checkable
 class Theory(Protocol):
     """A parameter-free (or explicitly parametrised) prediction of a profile from an architecture."""
 
@@ -41,6 +42,7 @@ class Theory(Protocol):
         ...
 
 
+@runtime_checkable
 class Family(Protocol):
     """One model family: which ``model_type`` it reads and how its config maps to an Architecture.
 

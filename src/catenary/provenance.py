@@ -9,7 +9,7 @@ import platform
 from collections.abc import Mapping
 from typing import Any
 
-_PACKAGES = ("catenary", "numpy", "scipy", "numba", "torch", "transformers", "tokenizers")
+_PACKAGES = ("catenary", "numpy", "scipy", "torch", "transformers", "tokenizers")
 
 
 def versions() -> dict[str, str]:

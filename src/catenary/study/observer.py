@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
+@runtime_checkable
 class Observer(Protocol):
     """Told of decisions in words, and of progress in units of work."""
 

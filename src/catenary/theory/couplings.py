@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
@@ -35,6 +35,7 @@ class Fluctuation:
     overlap: Pairs | None
 
 
+@runtime_checkable
 class Coupling(Protocol):
     """From the tokens' correlation R and its mean A R A^T to a layer's fluctuation, None where there is none."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from types import EllipsisType
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
@@ -20,6 +20,7 @@ from catenary.architecture import Causal, Kernel
 from catenary.errors import NotApplicable, invalid
 
 
+@runtime_checkable
 class Operator(Protocol):
     """What theory needs of a mean attention kernel A of shape (L, L)."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
@@ -73,6 +73,7 @@ class Mean:
     full: Pairs
 
 
+@runtime_checkable
 class Positions(Protocol):
     """What the recursion needs of a set of positions, A being the mean attention."""
 
