@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 
 from catenary.architecture import Architecture
 from catenary.theory.birth import birth_energies, embedded
@@ -82,7 +82,7 @@ class Groups:
         later = np.flip(np.cumsum(np.flip(sizes * diluted, axis), axis), axis)
         return np.asarray(later + (own - sizes) * diluted)
 
-    def _shared(self, outside: Vector, excess: Vector, nearer: Float64[np.ndarray, "n n"]) -> Matrix:
+    def _shared(self, outside: Vector, excess: Vector, nearer: Int64[np.ndarray, "n n"]) -> Matrix:
         """Excess of the tokens (queries) that two different queries (tokens) have in common."""
         matrix: Matrix = (outside + self._own * excess)[nearer]
         np.fill_diagonal(matrix, outside + (self.sizes + 1) / 3 * excess)
@@ -99,12 +99,12 @@ class Groups:
         return np.asarray(np.triu(np.ones((size, size)), 1) + 0.5 * np.eye(size))
 
     @cached_property
-    def _earlier(self) -> Float64[np.ndarray, "n n"]:
+    def _earlier(self) -> Int64[np.ndarray, "n n"]:
         index = np.arange(self.sizes.size)
         return np.asarray(np.minimum(index, index[:, None]))
 
     @cached_property
-    def _later(self) -> Float64[np.ndarray, "n n"]:
+    def _later(self) -> Int64[np.ndarray, "n n"]:
         index = np.arange(self.sizes.size)
         return np.asarray(np.maximum(index, index[:, None]))
 

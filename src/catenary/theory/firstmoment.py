@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from jaxtyping import Float64
 
 from catenary.architecture import Architecture
@@ -13,11 +14,11 @@ from catenary.errors import invalid
 from catenary.theory.theories import check_options
 from catenary.validity import ValidityCard
 
-Mixing = float | Sequence[float] | Float64[np.ndarray, " H"]
-"""The attention branch's share alpha of a layer's output: one number, or one per layer."""
+Mixing = float | Sequence[float] | npt.NDArray[np.float64]
+"""The attention branch's share alpha of a layer's output: one number, or one per layer, as ``layer_mixing`` checks."""
 
 
-def layer_mixing(layers: int, mixing: Mixing) -> Float64[np.ndarray, " H"]:
+def layer_mixing(layers: int, mixing: Mixing) -> Float64[np.ndarray, " {layers}"]:
     r"""One mixing \(\alpha_l \in [0, 1]\) per layer, checked.
 
     A layer with mixing 0 is the identity and is allowed; 0 in every layer is not, because then no position but the
@@ -45,7 +46,7 @@ def layer_mixing(layers: int, mixing: Mixing) -> Float64[np.ndarray, " H"]:
     return np.array(np.broadcast_to(values, (layers,)))
 
 
-def path_counts(layers: int, mixing: Mixing) -> Float64[np.ndarray, " H+1"]:
+def path_counts(layers: int, mixing: Mixing) -> Float64[np.ndarray, " {layers}+1"]:
     r"""Weight \(c_r\) of the paths that pass through exactly r attention branches, r = 0..H.
 
     \(\prod_l (1-\alpha_l+\alpha_l z) = \sum_r c_r z^r\): a Poisson binomial, a binomial where the mixing is constant.

@@ -14,7 +14,7 @@ from types import EllipsisType
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Real
 
 from catenary.architecture import Causal, Kernel
 from catenary.errors import NotApplicable, invalid
@@ -29,11 +29,11 @@ class Operator(Protocol):
         """Number of positions L."""
         ...
 
-    def average(self, x: Float64[np.ndarray, " *shape"], axis: int = 0) -> Float64[np.ndarray, " *shape"]:
+    def average(self, x: Real[np.ndarray, " *shape"], axis: int = 0) -> Float64[np.ndarray, " *shape"]:
         """A applied along ``axis``: y_i = sum_j A_ij x_j."""
         ...
 
-    def adjoint(self, x: Float64[np.ndarray, " *shape"], axis: int = 0) -> Float64[np.ndarray, " *shape"]:
+    def adjoint(self, x: Real[np.ndarray, " *shape"], axis: int = 0) -> Float64[np.ndarray, " *shape"]:
         """A^T applied along ``axis``: y_j = sum_i A_ij x_i."""
         ...
 
@@ -77,7 +77,7 @@ class Uniform:
         counts.setflags(write=False)
         return counts
 
-    def average(self, x: Float64[np.ndarray, " *shape"], axis: int = 0) -> Float64[np.ndarray, " *shape"]:
+    def average(self, x: Real[np.ndarray, " *shape"], axis: int = 0) -> Float64[np.ndarray, " *shape"]:
         r"""Running mean along ``axis``: \(y_i = \frac1i \sum_{j \le i} x_j\). A new array of the shape of ``x``."""
         x = self._checked(x, axis)
         y: Float64[np.ndarray, " *shape"] = np.empty_like(x)
@@ -92,7 +92,7 @@ class Uniform:
             np.divide(total, count, out=out)
         return y
 
-    def adjoint(self, x: Float64[np.ndarray, " *shape"], axis: int = 0) -> Float64[np.ndarray, " *shape"]:
+    def adjoint(self, x: Real[np.ndarray, " *shape"], axis: int = 0) -> Float64[np.ndarray, " *shape"]:
         r"""Diluted sum over later positions: \(y_j = \sum_{i \ge j} x_i / i\). A new array of the shape of ``x``."""
         x = self._checked(x, axis)
         y: Float64[np.ndarray, " *shape"] = np.empty_like(x)
@@ -123,7 +123,7 @@ class Uniform:
         """M as an L x L matrix."""
         return np.asarray(np.tril(np.ones((self.length, self.length))) / self.counts[:, None])
 
-    def _checked(self, x: Float64[np.ndarray, " *shape"], axis: int) -> Float64[np.ndarray, " *shape"]:
+    def _checked(self, x: Real[np.ndarray, " *shape"], axis: int) -> Float64[np.ndarray, " *shape"]:
         x = np.asarray(x, dtype=np.float64)
         if not -x.ndim <= axis < x.ndim or x.shape[axis] != self.length:
             raise invalid("x", f"must have {self.length} entries along axis {axis}", f"shape {x.shape}")

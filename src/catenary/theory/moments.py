@@ -9,11 +9,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Real
 
 from catenary.errors import invalid
-
-Array = Float64[np.ndarray, " *shape"]
 
 LOG_STEP = 0.25
 """Trapezoid step in ln t. The integrands decay like Gamma functions on the imaginary axis, so the error is of order
@@ -34,11 +32,11 @@ class SoftmaxMoments:
     \(\kappa = E[A_1^2(1 - 2A_1 + \sum_j A_j^2)] = m_2 - 2m_3 + m_4 + (n-1)m_{22}\).
     """
 
-    second: Array
-    key: Array
+    second: Float64[np.ndarray, "N U"]
+    key: Float64[np.ndarray, "N U"]
 
 
-def softmax_moments(counts: Array, variances: Array) -> SoftmaxMoments:
+def softmax_moments(counts: Real[np.ndarray, " N"], variances: Real[np.ndarray, " U"]) -> SoftmaxMoments:
     r"""\(m_2\) and \(\kappa\) of a softmax over n iid N(0, u) logits, on the grid ``counts`` x ``variances``.
 
     With \(\varphi(t) = E e^{-t e^z}\) and \(P = \sum_j p_j\),
@@ -73,7 +71,9 @@ def softmax_moments(counts: Array, variances: Array) -> SoftmaxMoments:
     return SoftmaxMoments(second, key)
 
 
-def _moments_at(n: Array, variance: float) -> tuple[Array, Array]:
+def _moments_at(
+    n: Float64[np.ndarray, " N"], variance: float
+) -> tuple[Float64[np.ndarray, " N"], Float64[np.ndarray, " N"]]:
     """m_2 and kappa for all counts at one variance."""
     if variance == 0:
         return 1 / n**2, (1 - 1 / n) / n**2
@@ -88,7 +88,7 @@ def _moments_at(n: Array, variance: float) -> tuple[Array, Array]:
     return two / one, (two - 2 * three + four + (n - 1) * pair) / one
 
 
-def _log_nodes(largest: float, std: float) -> Array:
+def _log_nodes(largest: float, std: float) -> Float64[np.ndarray, " T"]:
     r"""Nodes in ln t that cover where \(t^P\varphi^{(p)}\varphi^{n-\#}\) lives, from n = ``largest`` down to 1.
 
     The sum of exponentials lies between e^z of one typical logit and n e^{REACH std}; t is about its inverse, down
@@ -99,7 +99,7 @@ def _log_nodes(largest: float, std: float) -> Array:
     return np.arange(low, high, LOG_STEP)
 
 
-def _laplace(log_t: Array, std: float) -> Float64[np.ndarray, "5 T"]:
+def _laplace(log_t: Float64[np.ndarray, " T"], std: float) -> Float64[np.ndarray, "5 T"]:
     r"""\(t^p (-1)^p \varphi^{(p)}(t) = E[(te^z)^p e^{-te^z}]\) for p = 0..4."""
     # Trapezoid in z/std: the factor exp(-e^y) e^{py} decays like exp(-pi k/2) at wave number k = 2 pi/(step std),
     # so step = 0.3/std gives exp(-33); a narrow Gaussian alone needs step <= 0.4.
