@@ -29,10 +29,10 @@ NAN, INF = float("nan"), float("inf")
 def refusal(model: Any) -> str:
     """The message of the refusal, which must come in under a second, take under 64 MB and be one short line."""
     tracemalloc.start()
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(InvalidInput) as caught:
         read_config(model)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert seconds < 1
@@ -150,10 +150,10 @@ def test_files_without_an_end(tmp_path: Path) -> None:
 def test_a_large_valid_file_is_refused_quickly(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps({**GPT2, "n_layer": [0] * 2_000_000}))
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(InvalidInput, match=r"n_layer must be an integer in .*, got a list of 2000000"):
         read_config(path)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_byte_order_mark_and_foreign_infinities_are_accepted(tmp_path: Path) -> None:
@@ -172,10 +172,10 @@ def test_names_are_printable(tmp_path: Path) -> None:
 
 def test_depth_costs_nothing() -> None:
     """The deepest config that is accepted shares one layer, or is 10,000 small objects."""
-    start = time.perf_counter()
+    start = time.process_time()
     assert read_config({**QWEN2, "num_hidden_layers": 10_000}).depth == 10_000
     assert read_config({**GPT2, "n_layer": 10_000}).depth == 10_000
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def finite(architecture: Architecture) -> bool:

@@ -114,6 +114,6 @@ def test_a_real_tokenizer_cut_agrees_with_the_whole_text(demo_folder: Path, demo
         for characters in (300, 1000, 3333):
             cut = tokenise_text(text, demo_tokenizer, characters=characters)
             assert cut.ids.tolist() == whole.ids[: len(cut)].tolist()
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(tokenise_text("a" * 10_000_000, demo_tokenizer, characters=100_000)) > 10_000
-    assert time.perf_counter() - start < 5  # .1 s; the whole word takes 15 s
+    assert time.process_time() - start < 5  # .1 s; the whole word takes 15 s
