@@ -1,4 +1,9 @@
-"""Shared test set-up: no network, and shape annotations checked while tests run."""
+"""Shared test set-up: no network, and array annotations checked while tests run.
+
+``--jaxtyping-packages`` in pyproject.toml has every function and dataclass of the whole package compare the arrays it
+takes and gives with their annotations: kind of number, number of axes, and one size per axis name within a call.
+``array_annotations.check`` says which annotations count; arrays assigned inside a function are not looked at.
+"""
 
 from __future__ import annotations
 

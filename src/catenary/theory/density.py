@@ -9,7 +9,7 @@ first token is never a sharp point on the scale of ln x. At position 10 it is -7
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, final
+from typing import Any, final, overload
 
 import numpy as np
 from jaxtyping import Float64
@@ -33,9 +33,19 @@ from catenary.theory.kernels import Uniform
 from catenary.theory.theories import THEORIES
 
 
+@overload
+def cesaro_density(x: float, layers: int, mixing: Mixing) -> np.float64 | Float64[np.ndarray, ""]: ...
+
+
+@overload
+def cesaro_density(
+    x: Float64[np.ndarray, " *shape"], layers: int, mixing: Mixing
+) -> Float64[np.ndarray, " *shape"]: ...
+
+
 def cesaro_density(
     x: Float64[np.ndarray, " *shape"] | float, layers: int, mixing: Mixing
-) -> Float64[np.ndarray, " *shape"]:
+) -> Float64[np.ndarray, " *shape"] | np.float64:
     r"""Continuous part of the influence density at position fractions x in (0, 1].
 
     \[ \rho_H(x) = \sum_{r=1}^{H} c_r \frac{t^{r-1}}{(r-1)!}, \quad t = \ln\frac1x, \]
