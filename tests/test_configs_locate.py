@@ -139,7 +139,7 @@ def test_misspelt_preset_offline(empty_cache: Path) -> None:
 def test_hub_id_of_a_preset_offline(empty_cache: Path) -> None:
     located = locate_config("qwen/qwen2-0.5b")
     assert (located.kind, located.name) == ("preset", "qwen2-0.5b")
-    assert "since hub id 'qwen/qwen2-0.5b' is not in the Hugging Face cache" in located.source
+    assert located.source.endswith("since the hub cannot be reached")
     assert locate_config("HuggingFaceTB/SmolLM2-135M-Instruct").name == "smollm2-135m"
     with pytest.raises(MissingResource):
         locate_config("hub:Qwen/Qwen2-0.5B")

@@ -175,3 +175,15 @@ def test_missing_model_is_one_line() -> None:
     with pytest.raises(MissingResource, match="no-such-owner/no-such-model") as caught:
         ct.load("no-such-owner/no-such-model", weights="pretrained")
     assert "\n" not in str(caught.value)
+
+
+def test_damaged_weights_are_refused_by_file(tmp_path: Path) -> None:
+    ct.load(TINY["llama"]).module.save_pretrained(tmp_path)
+    file = tmp_path / "model.safetensors"
+    whole = file.read_bytes()
+    for damaged in (whole[:-100], whole[:4], b"\xff" * 8 + whole[8:], whole[:8] + b"[" + whole[9:]):
+        file.write_bytes(damaged)
+        with pytest.raises(InvalidInput, match=r"model\.safetensors is damaged or cut off"):
+            ct.load(tmp_path, weights="pretrained")
+    file.write_bytes(whole)
+    ct.load(tmp_path, weights="pretrained")

@@ -192,3 +192,15 @@ def test_learned_positions_bound_the_length() -> None:
     profile = ct.predict(architecture, length=65)
     assert profile.card is not None
     assert "64 learned positions" in " ".join(profile.card.statements)
+
+
+def test_a_window_is_causal_only_up_to_its_width() -> None:
+    config = {
+        "model_type": "mistral", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 4, "sliding_window": 256, "max_position_embeddings": 256,
+    }  # fmt: skip
+    architecture = ct.read_config(config)
+    assert architecture.causal_up_to == 256
+    assert ct.predict(architecture, length=256).length == 256
+    with pytest.raises(InvalidInput, match="length must be at most 256"):
+        ct.predict(architecture, length=257)

@@ -93,8 +93,27 @@ def test_failed_write_leaves_the_old_file_and_no_part(tmp_path: Path) -> None:
 
 
 def test_full_disk_is_said_in_words(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"no space left .*resume"), replacing(tmp_path / "x"):
+    with pytest.raises(InvalidInput, match=r"no space left .*run the same command again"), replacing(tmp_path / "x"):
         raise OSError(errno.ENOSPC, "No space left on device")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nothing")):
+        with pytest.raises(InvalidInput, match=r"cannot write .*choose another --out"):
+            write_run(folder, curves(), {})
+
+
+def test_a_disk_that_fills_up_ends_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(InvalidInput, match="no space left"):
+        write_run(tmp_path, curves(), {})
+    with pytest.raises(InvalidInput, match="no space left"):
+        store.write_array(tmp_path / "unit.npy", np.zeros(3))
     assert list(tmp_path.iterdir()) == []
 
 

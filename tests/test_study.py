@@ -140,7 +140,7 @@ def test_what_exceeds_budget_or_memory_is_skipped_in_words() -> None:
     slow = make_plan(study, source, lambda _: Estimate(601.0, 1e9), budget=600, memory=2e9)
     large = make_plan(study, source, lambda _: Estimate(1.0, 3e9), budget=600, memory=2e9)
     assert slow.parts == ()
-    assert "10.0 min, and 10.0 min of the budget are left; give --budget" in slow.skipped[0].reason
+    assert "10 min, and 10 min of the budget are left; give --budget" in slow.skipped[0].reason
     assert large.parts == ()
     assert "2.8 GiB, and 1.9 GiB are free" in large.skipped[0].reason
 
@@ -148,7 +148,7 @@ def test_what_exceeds_budget_or_memory_is_skipped_in_words() -> None:
 def test_a_skipped_measurement_still_leaves_the_prediction(tmp_path: Path) -> None:
     study = profile_model(config(), tmp_path, budget_minutes=0)
     assert list(study.run.curves) == ["predicted-random"]
-    assert study.run.result["skipped"][0]["name"] == "untrained-random"
+    assert study.run.result["skipped"][0]["name"] == "untrained, random vectors"
     assert "budget" in study.report.read_text()
 
 
@@ -169,8 +169,8 @@ def test_documents_need_a_tokenizer_and_weights_need_a_folder() -> None:
     )
     assert [part.name for part in plan.parts] == ["untrained-random"]
     reasons = {skipped.name: skipped.reason for skipped in plan.skipped}
-    assert "--tokenizer" in reasons["untrained"]
-    assert "holds no weights" in reasons["trained"]
+    assert "--tokenizer" in reasons["untrained, documents"]
+    assert "holds no weights" in reasons["trained, documents"]
 
 
 def test_without_torch_the_prediction_remains(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,3 +210,19 @@ def test_a_real_model_on_real_documents(demo_folder: Path, tmp_path: Path) -> No
     trained = study.run.curves["trained"]
     assert trained.provenance["weights"] == "pretrained"
     assert study.run.result["windows"]["trained"]["vanilla"]["sources"][0]
+
+
+@pytest.mark.demo
+def test_documents_that_were_asked_for_must_work(demo_folder: Path, tmp_path: Path) -> None:
+    model = str(demo_folder / "smollm2-135m")
+    (tmp_path / "empty").mkdir()
+    for documents, words in ((tmp_path / "nowhere", "no file or folder"), (tmp_path / "empty", "documents")):
+        asked = study_config({"model": model, "documents": str(documents)})
+        with pytest.raises(InvalidInput, match=words):
+            profile_model(asked, tmp_path / "out", budget_minutes=99)
+        assert not list((tmp_path / "out").glob("units/*"))
+
+
+def test_a_hub_id_that_cannot_be_reached_is_not_measured_as_something_else(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be reached on the hub"):
+        profile_model(config(model="Qwen/Qwen2-0.5B"), tmp_path)

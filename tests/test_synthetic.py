@@ -10,6 +10,7 @@ import pytest
 
 from catenary.errors import InvalidInput
 from catenary.text import random_windows, repeat_probability, zipf_repeat_probability, zipf_windows
+from catenary.text.windows import Windows
 
 
 def test_random_windows_have_distinct_tokens_and_gaussian_vectors() -> None:
@@ -77,3 +78,9 @@ def test_requests_that_make_no_sense_are_refused() -> None:
     for ids in (np.zeros((1, 1), dtype=np.int64), np.zeros((1, 2, 2), dtype=np.int64)):
         with pytest.raises(InvalidInput, match="ids must have shape"):
             repeat_probability(ids)
+
+
+def test_ids_that_are_no_whole_numbers_are_refused() -> None:
+    for ids in (np.array([[0.9, 1.7]]), np.zeros((1, 4)), np.array([["a", "b"]])):
+        with pytest.raises(InvalidInput, match="ids must be whole numbers"):
+            Windows(ids)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import catenary as ct
 from catenary.blocks import Blocks
 from catenary.profile import Profile
+from catenary.sample import Sample
 from catenary.shape import describe
 from catenary.statistics import Units
 from catenary.theory.cesaro import cesaro_row
@@ -163,3 +164,19 @@ def test_evidence_holds_the_numbers_that_decided() -> None:
 def test_profile_of_five_is_the_shortest() -> None:
     with pytest.raises(ct.InvalidInput, match="length must be >= 5"):
         describe(Profile(np.ones(4)))
+
+
+def test_a_middle_as_high_as_the_ends_is_no_u() -> None:
+    x = (np.arange(512) + 0.5) / 512
+    rng = np.random.default_rng(0)
+    for curve in (2 + np.cos(4 * np.pi * x), 2 - np.cos(4 * np.pi * x)):
+        noisy = curve**2 * 10 ** (2 * rng.normal(0, 0.1, (1, 1, 1, 24, 1, 512)))
+        for average in ("rms", "log"):
+            assert describe(Sample(noisy, ("x",)), average=average).verdict.body == "irregular"
+
+
+def test_the_spike_is_above_twice_the_block_before_it() -> None:
+    for last, spike in ((1.9, False), (2.1, True), (2.9, True)):
+        values = np.ones(512)
+        values[-1] = last
+        assert describe(Profile(values)).verdict.spike is spike

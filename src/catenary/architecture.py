@@ -102,8 +102,9 @@ class Embedding:
 class Architecture:
     """What a ``config.json`` says about routing at birth. No weights, no torch.
 
-    ``assumed`` lists fields the config left out and the value taken; ``not_expressed`` lists what the config
-    says that this description cannot hold. Both are printed on every prediction's validity card.
+    ``causal_up_to`` is the length up to which attention reaches everything before it (a window that wide), None
+    when it always does. ``assumed`` lists fields the config left out and the value taken; ``not_expressed`` lists
+    what the config says that this description cannot hold. Both are printed on every prediction's validity card.
     """
 
     name: str
@@ -115,6 +116,7 @@ class Architecture:
     position: Literal["rope", "learned", "none"]
     rope_theta: float | None = None
     max_length: int | None = None
+    causal_up_to: int | None = None
     vocabulary: int | None = None
     initialisation: str = ""
     assumed: tuple[str, ...] = ()

@@ -163,8 +163,8 @@ class Comparison:
             ]
         elif self.median_error <= self.noise_floor:
             sentences = [
-                f"{self.a.label} and {self.b.label} agree {kind}within {error} dex median, the noise floor is {floor}: "
-                "noise alone would show as much."
+                f"{self.a.label} and {self.b.label} agree {kind}in the median: {error} dex, where the noise floor is "
+                f"{floor} and noise alone would show as much."
             ]
         else:
             times = number(self.median_error / self.noise_floor) + " x" if self.noise_floor > 0 else "more than"
@@ -176,7 +176,13 @@ class Comparison:
         if known:
             worst = max(known, key=lambda r: abs(r.value))
             noise = "" if worst.floor is None else f", its floor is {number(worst.floor)}"
-            sentences.append(f"The largest regional error is {worst.value:+.3f} dex ({worst.name}{noise}).")
+            if worst.floor and abs(worst.value) > 2 * worst.floor:
+                times = number(abs(worst.value) / worst.floor)
+                name = worst.name.removeprefix("shape ").removeprefix("error ")
+                far = f"{worst.value:+.3f} dex, {times} x the floor there"
+                sentences.append(f"They do not agree at positions {name}: {far}.")
+            else:
+                sentences.append(f"The largest regional error is {worst.value:+.3f} dex ({worst.name}{noise}).")
         if self.shape_only:
             sentences.append(f"Absolute size is not compared: {self.shape_only}.")
         if self.sampled:

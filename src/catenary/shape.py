@@ -166,7 +166,8 @@ def _describe_profile(profile: Profile, average: Average | None) -> Shape:
     if average is not None and average != profile.average:
         raise invalid("average", f"can be chosen for a Sample only; this Profile is {profile.average!r}", average)
     if profile.average in ("expectation", "none"):
-        return _shape(profile, None, None, "a curve without scatter: nothing to resample", "floor 0: a theory")
+        note = "floor 0: a theory" if profile.average == "expectation" else "floor 0: no scatter is known"
+        return _shape(profile, None, None, "a curve without scatter: nothing to resample", note)
     reason = "a curve alone does not hold its scatter; describe the Sample it came from"
     return _shape(profile, None, None, reason, f"floor 0: {reason}")
 

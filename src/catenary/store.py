@@ -42,8 +42,11 @@ Curve = Profile | Sample
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that replaces it when the block ends well, and vanishes otherwise."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    make_folder(path.parent)
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise _unwritable(path, error) from error
     os.close(handle)
     temporary = Path(name)
     try:
@@ -53,20 +56,37 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.chmod(0o644)
         temporary.replace(path)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise InvalidInput(
-                f"no space left while writing {path}; nothing was overwritten, finished units are kept: "
-                "free some space and run the same command again to resume"
-            ) from error
-        raise
+        raise _unwritable(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
 
 
+def make_folder(folder: Path) -> None:
+    """Create a folder and those above it; raises ``InvalidInput`` where that cannot be done."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> InvalidInput:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return InvalidInput(
+            f"no space left while writing {path}; nothing was overwritten and what was finished is kept: "
+            "free some space and run the same command again"
+        )
+    return InvalidInput(f"cannot write {path}: {error.strerror or error}; choose another --out")
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write bytes atomically."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text atomically, with ``\\n`` line ends on every system."""
-    with replacing(path) as temporary:
-        temporary.write_bytes(text.encode())
+    write_bytes(path, text.encode())
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -76,8 +96,9 @@ def write_json(path: Path, value: Any) -> None:
 
 def write_array(path: Path, array: Float64[np.ndarray, "*shape"]) -> None:
     """Write one array as ``.npy`` atomically."""
-    with replacing(path) as temporary, temporary.open("wb") as out:
-        np.save(out, array, allow_pickle=False)
+    out = io.BytesIO()
+    np.save(out, array, allow_pickle=False)
+    write_bytes(path, out.getvalue())
 
 
 @dataclass(frozen=True)
@@ -93,8 +114,7 @@ def write_run(folder: Path, curves: Mapping[str, Curve], result: Mapping[str, An
     """Write ``profiles.nc``, ``profile.csv`` and, last, ``result.json``: its presence says the run is complete."""
     if not curves:
         raise invalid("curves", "must hold at least one profile or sample", "none")
-    with replacing(folder / "profiles.nc") as temporary:
-        _write_netcdf(temporary, curves)
+    write_bytes(folder / "profiles.nc", _netcdf(curves))
     write_text(folder / "profile.csv", to_csv(curves))
     index = [{"name": name, **_header(curve)} for name, curve in curves.items()]
     write_json(folder / "result.json", {"schema": SCHEMA, **result, "curves": index})
@@ -151,13 +171,17 @@ def _header(curve: Curve) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _write_netcdf(path: Path, curves: Mapping[str, Curve]) -> None:
-    path.unlink()
-    for name, curve in curves.items():
-        kind = "profile" if isinstance(curve, Profile) else "sample"
-        data = _profile_dataset(curve) if isinstance(curve, Profile) else curve.to_dataset()
-        mode: Any = "a" if path.exists() else "w"
-        data.to_netcdf(path, mode=mode, group=f"/{kind}/{name}", engine="h5netcdf")
+def _netcdf(curves: Mapping[str, Curve]) -> bytes:
+    """The file's bytes, made in memory: the HDF5 library does not survive a disk that fills up while it writes."""
+    import xarray
+
+    groups = {
+        f"/profile/{name}" if isinstance(curve, Profile) else f"/sample/{name}": (
+            _profile_dataset(curve) if isinstance(curve, Profile) else curve.to_dataset()
+        )
+        for name, curve in curves.items()
+    }
+    return bytes(xarray.DataTree.from_dict(groups).to_netcdf(engine="h5netcdf"))
 
 
 def _profile_dataset(profile: Profile) -> xarray.Dataset:

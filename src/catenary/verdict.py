@@ -18,7 +18,7 @@ BOUND = 0.05
 """Smallest difference of two blocks (dex, 12 %) that counts: the birth law's own error in its range of trust."""
 SPIKE = 2.0
 """The last token is a spike above this many times the block before it."""
-EXPLAINED = 0.5
+EXPLAINED = 0.7
 """A named shape must account for at least this much of the variance of the block log-means."""
 
 

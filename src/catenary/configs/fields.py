@@ -21,6 +21,7 @@ class Fields:
 
     - ``assumed``: one line for each field that was left out, with the value taken;
     - ``notes``: one line for each statement of the config that the description cannot hold;
+    - ``causal_up_to``: the length up to which attention is causal without limit, None if always;
     - ``read``: the names looked up so far.
     """
 
@@ -32,6 +33,7 @@ class Fields:
         self._defaults = dict(defaults or {})
         self._assumed: dict[str, str] = {}
         self._notes: list[str] = []
+        self.causal_up_to: int | None = None
 
     @property
     def assumed(self) -> tuple[str, ...]:

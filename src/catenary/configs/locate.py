@@ -117,7 +117,7 @@ def _hub_or_preset(repo: str, revision: str | None) -> Located:
         preset = preset_of_hub_id(repo) if revision is None else None
         if preset is None:
             raise HubUnreachable(f"{error}; {_suggestion(repo)}") from None
-        source = f"preset {preset.name} (values of {preset.source}), since {error}"
+        source = f"preset {preset.name} (values of {preset.source}), since the hub cannot be reached"
         return Located(preset.config, "preset", source, None, preset.name)
     except MissingResource as error:
         raise MissingResource(f"{error}; {_suggestion(repo)}") from None

@@ -69,7 +69,9 @@ def _read(config: Mapping[str, Any], std: float | None) -> Architecture:
         instead = received(part.get("initializer_range", "class default"))
         stated = f"{architecture.initialisation}; std {std:.6g} given as init_std, in place of {instead}"
         architecture = replace(architecture, initialisation=stated)
-    return replace(architecture, assumed=fields.assumed, not_expressed=fields.notes)
+    return replace(
+        architecture, assumed=fields.assumed, not_expressed=fields.notes, causal_up_to=fields.causal_up_to
+    )
 
 
 def _text_part(config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

@@ -32,6 +32,7 @@ def require_idle_window(fields: Fields, window: int, off: str) -> None:
             f"{fields.family} with sliding_window={window}, below max_position_embeddings={longest}: windows come "
             f"with a later version; for lengths up to the window {off} in a copy of the config"
         )
+    fields.causal_up_to = window
     fields.note(
         f"sliding_window={window} is not below max_position_embeddings={longest}: read as full causal attention"
     )

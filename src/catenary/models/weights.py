@@ -8,6 +8,9 @@ from pathlib import Path
 from catenary.errors import InvalidInput, MissingResource
 
 PICKLE = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
+HEADER_LIMIT = 100_000_000
+"""Bytes of the longest header the safetensors format allows."""
+
 WANTED = ["*.json", "model*.safetensors", "*.model", "*.txt", "*.jinja"]
 """What is fetched from the hub: configuration, tokenizer and the weights in transformers' own naming."""
 
@@ -33,6 +36,8 @@ def _check(folder: Path, source: str) -> None:
             f"model must be a whole network, got an adapter in {source!r}; merge it into its base model first "
             "(peft: merge_and_unload, save_pretrained) and give the merged folder"
         )
+    for file in sorted(folder.glob("model*.safetensors")):
+        _check_file(file)
     index = folder / "model.safetensors.index.json"
     if index.exists():
         shards = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
@@ -46,6 +51,21 @@ def _check(folder: Path, source: str) -> None:
     if pickles:
         raise _pickle(source, pickles[0])
     raise MissingResource(f"no weights for {source!r}: looked for model.safetensors in {folder}")
+
+
+def _check_file(file: Path) -> None:
+    """Refuse a safetensors file that is cut off or no safetensors: its header says how long it must be."""
+    with file.open("rb") as data:
+        size = int.from_bytes(data.read(8), "little")
+        if 0 < size < HEADER_LIMIT:
+            try:
+                header = json.loads(data.read(size))
+                ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+                if file.stat().st_size == 8 + size + max(ends, default=0):
+                    return
+            except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+                pass
+    raise InvalidInput(f"weights must be whole safetensors files, and {file} is damaged or cut off; fetch it again")
 
 
 def _pickle(source: str, name: str) -> InvalidInput:

@@ -46,8 +46,8 @@ def claims(contents: Contents) -> Claims:
             "training: its profile falls towards the end and then jumps at the last token.",
         ]
     if contents.trained:
-        shows.append("What training changed, where both are drawn: in the model we measured the trough moves inside "
-                     "and a broad rise towards the end appears.")
+        shows.append("What training changed, where both are drawn: in SmolLM2-135M, which we measured, the trough "
+                     "moves inside and a broad rise towards the end appears.")
         does_not += [
             "Retrieval itself. The trained profile predicted the retrieval curve on some prompt templates and not on "
             "others; measure retrieval before claiming it.",

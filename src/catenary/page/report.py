@@ -26,7 +26,7 @@ from catenary.profile import Profile
 from catenary.sample import Sample
 from catenary.shape import Shape
 from catenary.shape import describe as shape_of
-from catenary.store import write_text
+from catenary.store import make_folder, write_text
 
 ENDS = 64
 """Tokens in each of the two close-ups: the regions first, 2-8 and 9-64 of a comparison."""
@@ -106,7 +106,7 @@ def write_report(
     if not single:
         raise invalid("items", "must hold at least one profile", len(items))
     target = _page_path(out)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     shapes = {part.label: shape_of(part) for part in single}
     held = ordered(_default_comparisons(single) if comparisons is None else comparisons, single)
     charts: dict[str, Spec] = {}
@@ -222,7 +222,7 @@ def _figure(name: str, kind: str, chart: Spec, alternative: str, caption: str, n
 
 
 def _export(charts: Mapping[str, Spec], folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
+    make_folder(folder)
     for name, chart in charts.items():
         save_each(chart, folder / name)
 

@@ -117,7 +117,8 @@ def _prediction(config: StudyConfig, source: Source) -> Iterator[Finding]:
 
     profile = predict(source.architecture, length=config.length)
     for line in profile.card.statements if profile.card else ():
-        yield Finding("prediction", "ok", line)
+        doubtful = "not measured" in line or "extrapolated" in line
+        yield Finding("prediction", "note" if doubtful else "ok", line)
 
 
 def _network(config: StudyConfig) -> Iterator[Finding]:

@@ -53,16 +53,21 @@ def make_plan(config: StudyConfig, source: Source, estimate: Estimator, *, budge
             reason = f"needs about {cost.bytes / 2**30:.1f} GiB, and {memory / 2**30:.1f} GiB are free"
         if not reason and seconds + cost.seconds > budget:
             reason = (
-                f"would take about {cost.seconds / 60:.1f} min, and {max(budget - seconds, 0) / 60:.1f} min of "
-                "the budget are left; give --budget MINUTES, or a smaller --length, --windows or --nets"
+                f"would take about {minutes(cost.seconds)}, and {minutes(max(budget - seconds, 0))} of the budget "
+                "are left; give --budget MINUTES, or a smaller --length, --windows or --nets"
             )
         if reason:
-            skipped.append(Skipped(part.name, reason))
+            skipped.append(Skipped(part.label, reason))
             continue
         parts.append(part)
         seconds += cost.seconds
         largest = max(largest, cost.bytes)
     return Plan(tuple(parts), tuple(skipped), seconds, largest)
+
+
+def minutes(seconds: float) -> str:
+    """A duration as people say it: ``40 s``, ``12 min``."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 def _impossible(part: Part, source: Source) -> str:

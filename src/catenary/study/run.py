@@ -22,8 +22,8 @@ from catenary.study.inputs import build_windows, describe_windows
 from catenary.study.measuring import measure_part
 from catenary.study.memory import free_memory
 from catenary.study.observer import Observer, Silent
-from catenary.study.parts import TEXT, Skipped
-from catenary.study.plan import Plan, make_plan, plan_once
+from catenary.study.parts import TEXT, Part, Skipped
+from catenary.study.plan import Plan, make_plan, minutes, plan_once
 from catenary.study.predictions import predict_for
 from catenary.study.report import report_run
 from catenary.study.source import Source, find_source, with_files
@@ -70,11 +70,11 @@ def profile_model(
     source = find_source(config)
     watch.say(f"{source.located.source}\n{source.architecture.describe()}")
     plan = plan_once(folder / "plan.json", config, budget_minutes, lambda: _plan(config, source, budget_minutes))
-    _say_plan(plan, watch)
     finished = existing_run(folder, config.model_dump(mode="json"), overwrite=overwrite)
     if finished is not None and finished.result["parts"] == [part.name for part in plan.parts]:
         watch.say("every curve of this run is there already: nothing is measured again")
         return Study(finished, report_run(finished), True)
+    _say_plan(plan, watch)
     gathered = _gather(config, source, plan, folder, watch)
     watch.say("comparing")
     write_run(folder, gathered.curves, _result(config, source, plan, gathered))
@@ -96,16 +96,10 @@ def _gather(config: StudyConfig, source: Source, plan: Plan, folder: Path, watch
             source = with_files(source, config)
         except MissingResource as error:
             watch.say(str(error))
+    prepared = [(part, _windows(config, source, part, skipped, watch)) for part in plan.parts]
     curves: dict[str, Curve] = {"predicted-random": predict_for(source.architecture, config.length, "random", None)}
     described: dict[str, Any] = {}
-    for part in plan.parts:
-        windows: dict[Tokens, Windows] = {}
-        for tokens in part.tokens:
-            try:
-                windows[tokens] = build_windows(tokens, config, source, part)
-            except InvalidInput as error:
-                skipped.append(Skipped(f"{part.name}/{tokens}", str(error)))
-                watch.say(f"skipped {part.label}, {tokens}: {error}")
+    for part, windows in prepared:
         if not windows:
             continue
         part = replace(part, tokens=tuple(windows))
@@ -118,6 +112,22 @@ def _gather(config: StudyConfig, source: Source, plan: Plan, folder: Path, watch
                 )
         curves[part.name] = measure_part(config, source, part, windows, folder, watch)
     return Gathered(curves, described, tuple(skipped))
+
+
+def _windows(
+    config: StudyConfig, source: Source, part: Part, skipped: list[Skipped], watch: Observer
+) -> dict[Tokens, Windows]:
+    """The windows of a part, before anything is measured; what the user chose must work, a default may be skipped."""
+    windows: dict[Tokens, Windows] = {}
+    for tokens in part.tokens:
+        try:
+            windows[tokens] = build_windows(tokens, config, source, part)
+        except InvalidInput as error:
+            if config.documents is not None or config.chunk is not None:
+                raise
+            skipped.append(Skipped(f"{part.label}, {tokens}", str(error)))
+            watch.say(f"skipped {part.label}, {tokens}: {error}")
+    return windows
 
 
 def _result(config: StudyConfig, source: Source, plan: Plan, gathered: Gathered) -> dict[str, Any]:
@@ -142,8 +152,8 @@ def _result(config: StudyConfig, source: Source, plan: Plan, gathered: Gathered)
 def _say_plan(plan: Plan, watch: Observer) -> None:
     if plan.parts:
         names = ", ".join(f"{part.label} ({part.total} windows)" for part in plan.parts)
-        minutes = f"{plan.seconds:.0f} s" if plan.seconds < 90 else f"{plan.seconds / 60:.0f} min"
-        watch.say(f"to measure: {names}; about {minutes} and {plan.bytes / 2**30:.1f} GiB of memory")
+        memory = f"{plan.bytes / 2**30:.1f} GiB of memory"
+        watch.say(f"to measure: {names}; the passes take about {minutes(plan.seconds)} and {memory}")
     for skipped in plan.skipped:
         watch.say(f"skipped {skipped.name}: {skipped.reason}")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from catenary.architecture import Architecture
 from catenary.configs.locate import Located, locate_config
 from catenary.configs.read import read_config
-from catenary.errors import InvalidInput
+from catenary.errors import InvalidInput, MissingResource
 from catenary.models.weights import weights_folder
 from catenary.provenance import digest
 from catenary.study.config import StudyConfig
@@ -47,6 +47,11 @@ class Source:
 def find_source(config: StudyConfig) -> Source:
     """Locate MODEL and read its config; of a hub id nothing but the config is downloaded."""
     located = locate_config(config.model, revision=config.revision)
+    if located.kind == "preset" and "/" in config.model:
+        raise MissingResource(
+            f"model {config.model!r} cannot be reached on the hub: to measure it, get online or give its folder; "
+            f"`catenary predict {config.model}` and `catenary profile preset:{located.name}` need no hub"
+        )
     architecture = read_config(config.model, init_std=config.init_std, revision=config.revision)
     source = Source(located, architecture, located.folder, "", located.folder, "")
     if located.kind == "hub":

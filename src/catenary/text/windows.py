@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Int64
+from numpy.typing import NDArray
 
 from catenary.errors import invalid
 
@@ -16,7 +16,7 @@ Kind = Literal["vanilla", "chunked", "random", "zipf", "given"]
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Token ids of n windows of L tokens.
+    """Token ids of n windows of L tokens: ``ids`` is int64 of shape (n, L).
 
     ``vectors`` says what a token is fed as: ``"model"`` looks it up in the network's embedding;
     ``"gaussian"`` gives every distinct id of a window an independent N(0, std^2) vector drawn from ``seed``
@@ -24,7 +24,7 @@ class Windows:
     ``report`` counts what was skipped and why; ``sources`` has one record per window (document, offsets).
     """
 
-    ids: Int64[np.ndarray, "n L"]
+    ids: NDArray[np.int64]
     kind: Kind = "given"
     vectors: Literal["model", "gaussian"] = "model"
     seed: int = 0
@@ -33,7 +33,10 @@ class Windows:
 
     def __post_init__(self) -> None:
         """Check and freeze the ids."""
-        ids = np.array(self.ids, dtype=np.int64)
+        given = np.asarray(self.ids)
+        if given.dtype.kind not in "iu":
+            raise invalid("ids", "must be whole numbers", f"an array of {given.dtype}")
+        ids = np.array(given, dtype=np.int64)
         if ids.ndim != 2 or ids.shape[0] < 1 or ids.shape[1] < 2:
             raise invalid("ids", "must have shape (windows >= 1, length >= 2)", f"shape {ids.shape}")
         if (ids < 0).any():

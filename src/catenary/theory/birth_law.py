@@ -61,6 +61,12 @@ class BirthLaw:
             NotApplicable: ids with method "coarse", or an architecture outside the law.
         """
         choice = _choice(options, length, tokens)
+        reach = architecture.causal_up_to
+        if reach is not None and length > reach:
+            raise NotApplicable(
+                f"length must be at most {reach} for this config, got {length}: its sliding window is that wide, and "
+                "windows come with a later version"
+            )
         if choice.method == "exact":
             check_exact_memory(length, architecture.depth)
             start = embedded(architecture, _equal(tokens, length))

@@ -106,6 +106,8 @@ def _statements(architecture: Architecture, regime: Regime, error: float | None)
     elif architecture.position == "rope":
         said.append("RoPE is left out: for distinct tokens it moves the mean profile by less than 0.01 dex.")
     limit = architecture.max_length
+    if architecture.position != "learned" and limit is not None and regime.length > limit:
+        said.append(f"The config names {limit} positions; a length of {regime.length} is beyond what it was made for.")
     if architecture.position == "learned" and limit is not None and regime.length > limit:
         said.append(f"The network has {limit} learned positions; a length of {regime.length} cannot be measured on it.")
     return said
