@@ -46,32 +46,29 @@ def _zipf(config: StudyConfig, source: Source, part: Part) -> Windows:
 
 
 def _vanilla(config: StudyConfig, source: Source, part: Part) -> Windows:
-    from catenary.text.documents import PYTHON_DOCS, read_documents
     from catenary.text.vanilla import vanilla_windows
 
-    return vanilla_windows(
-        read_documents(config.documents or PYTHON_DOCS),
-        load_tokenizer(config, source),
-        length=config.length,
-        count=part.nets * part.windows,
-        seed=derived_seed(config.seed, "vanilla"),
-        bos=config.bos,
-    )
+    return vanilla_windows(**_text(config, source, part, "vanilla"))
 
 
 def _chunked(config: StudyConfig, source: Source, part: Part) -> Windows:
     from catenary.text.chunked import chunked_windows
+
+    return chunked_windows(**_text(config, source, part, "chunked"), chunk=config.chunk)
+
+
+def _text(config: StudyConfig, source: Source, part: Part, kind: Tokens) -> dict[str, Any]:
+    """What both kinds of document windows are made from."""
     from catenary.text.documents import PYTHON_DOCS, read_documents
 
-    return chunked_windows(
-        read_documents(config.documents or PYTHON_DOCS),
-        load_tokenizer(config, source),
-        length=config.length,
-        count=part.nets * part.windows,
-        seed=derived_seed(config.seed, "chunked"),
-        bos=config.bos,
-        chunk=config.chunk,
-    )
+    return {
+        "documents": read_documents(config.documents or PYTHON_DOCS),
+        "tokenizer": load_tokenizer(config, source),
+        "length": config.length,
+        "count": part.nets * part.windows,
+        "seed": derived_seed(config.seed, kind),
+        "bos": config.bos,
+    }
 
 
 def load_tokenizer(config: StudyConfig, source: Source) -> Any:

@@ -96,7 +96,8 @@ def _gather(config: StudyConfig, source: Source, plan: Plan, folder: Path, watch
             source = with_files(source, config)
         except MissingResource as error:
             watch.say(str(error))
-    prepared = [(part, _windows(config, source, part, skipped, watch)) for part in plan.parts]
+    made: dict[tuple[Tokens, int], Windows] = {}  # untrained and trained networks read the same windows
+    prepared = [(part, _windows(config, source, part, made, skipped, watch)) for part in plan.parts]
     curves: dict[str, Curve] = {"predicted-random": predict_for(source.architecture, config.length, "random", None)}
     described: dict[str, Any] = {}
     for part, windows in prepared:
@@ -115,13 +116,21 @@ def _gather(config: StudyConfig, source: Source, plan: Plan, folder: Path, watch
 
 
 def _windows(
-    config: StudyConfig, source: Source, part: Part, skipped: list[Skipped], watch: Observer
+    config: StudyConfig,
+    source: Source,
+    part: Part,
+    made: dict[tuple[Tokens, int], Windows],
+    skipped: list[Skipped],
+    watch: Observer,
 ) -> dict[Tokens, Windows]:
     """The windows of a part, before anything is measured; what the user chose must work, a default may be skipped."""
     windows: dict[Tokens, Windows] = {}
     for tokens in part.tokens:
+        key = (tokens, part.nets * part.windows)
         try:
-            windows[tokens] = build_windows(tokens, config, source, part)
+            if key not in made:
+                made[key] = build_windows(tokens, config, source, part)
+            windows[tokens] = made[key]
         except InvalidInput as error:
             if config.documents is not None or config.chunk is not None:
                 raise
