@@ -25,9 +25,12 @@ QWEN2 = dict(load_preset("qwen2-0.5b").config)
 GPT2 = dict(load_preset("gpt2").config)
 NAN, INF = float("nan"), float("inf")
 
+SECONDS = 10
+"""Processor seconds, some fifty times what these take on a quiet machine: work that grows with its input fails."""
+
 
 def refusal(model: Any) -> str:
-    """The message of the refusal, which must come in under a second, take under 64 MB and be one short line."""
+    """The message of the refusal, which must come soon, take under 64 MB and be one short line."""
     tracemalloc.start()
     start = time.process_time()
     with pytest.raises(InvalidInput) as caught:
@@ -35,7 +38,7 @@ def refusal(model: Any) -> str:
     seconds = time.process_time() - start
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert seconds < 1
+    assert seconds < SECONDS
     assert peak < 64 * 2**20
     message = str(caught.value)
     assert "\n" not in message
@@ -153,7 +156,7 @@ def test_a_large_valid_file_is_refused_quickly(tmp_path: Path) -> None:
     start = time.process_time()
     with pytest.raises(InvalidInput, match=r"n_layer must be an integer in .*, got a list of 2000000"):
         read_config(path)
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < SECONDS
 
 
 def test_byte_order_mark_and_foreign_infinities_are_accepted(tmp_path: Path) -> None:
@@ -175,7 +178,7 @@ def test_depth_costs_nothing() -> None:
     start = time.process_time()
     assert read_config({**QWEN2, "num_hidden_layers": 10_000}).depth == 10_000
     assert read_config({**GPT2, "n_layer": 10_000}).depth == 10_000
-    assert time.process_time() - start < 1
+    assert time.process_time() - start < SECONDS
 
 
 def finite(architecture: Architecture) -> bool:

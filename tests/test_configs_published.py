@@ -52,7 +52,7 @@ def test_every_published_config_is_read_or_refused_by_name() -> None:
         part = config if config.get("model_type") in FAMILIES else text
         start = time.process_time()
         architecture, message, kind = outcome(config)
-        assert time.process_time() - start < 1, model
+        assert time.process_time() - start < 10, model
         assert "\n" not in message
         if model in REFUSED_WINDOWS:
             assert f"sliding_window={REFUSED_WINDOWS[model]}" in message
