@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from catenary.architecture import Architecture, Attention, Embedding, FeedForward, HeadGroup, Layer, Norm
+from catenary.architecture import Architecture, Attention, Embedding, FeedForward, HeadGroup, Norm, pre_norm
 
 
 def decoder(
@@ -32,7 +32,7 @@ def decoder(
 ) -> Architecture:
     """A pre-norm sequential decoder whose layers are all alike."""
     output = std if output_std is None else output_std
-    layer = Layer(
+    layer = pre_norm(
         Attention((HeadGroup(heads),), kv_heads, head_dim, head_dim**-0.5, qk_norm, std, std, output),
         FeedForward(ffn, gated, activation, std, output),
         Norm("layer" if norm == "layer" else "rms", epsilon),

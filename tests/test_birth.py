@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from builders import decoder, gpt2_like, llama_like, qwen2_like, qwen3_like, smollm2_like
-from catenary.architecture import Architecture, FeedForward
+from catenary.architecture import Architecture, FeedForward, pre_norm
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.theory import birth
 from catenary.theory.birth import embedded, exact_energies
@@ -111,12 +111,11 @@ def small(branch: str, **changes: Any) -> Architecture:
         family="toy", width=24, depth=2, heads=3, kv_heads=1, head_dim=8, ffn=40, std=0.19, embedding_std=0.3,
         position_std=0.1, epsilon=1e-3, **changes,
     )
-    first = replace(base.layers[0], feed_forward=BRANCHES[branch])
-    second = replace(
-        first,
-        attention=replace(first.attention, query_key_std=0.27, value_std=0.11, output_std=0.23),
-        feed_forward=replace(BRANCHES[branch], width=17),
-        norm=replace(first.norm, epsilon=2e-2),
+    first = base.layers[0].with_mixers(feed_forward=BRANCHES[branch])
+    second = pre_norm(
+        replace(first.attention, query_key_std=0.27, value_std=0.11, output_std=0.23),
+        replace(BRANCHES[branch], width=17),
+        replace(first.norm, epsilon=2e-2),
     )
     return replace(base, layers=(first, second))
 
@@ -159,7 +158,7 @@ def test_strong_tends_to_first_order_as_the_logits_weaken() -> None:
     differences, variances = [], []
     for factor in (0.25, 0.125, 0.0625):
         layer = base.layers[0]
-        layer = replace(layer, attention=replace(layer.attention, query_key_std=0.02 * math.sqrt(factor)))
+        layer = layer.with_mixers(replace(layer.attention, query_key_std=0.02 * math.sqrt(factor)))
         architecture = replace(base, layers=(layer,) * 4)
         strong = distinct(architecture, 48, finite_width=False)
         first = distinct(architecture, 48, coupling="first-order")
@@ -204,10 +203,8 @@ def test_constant_norms_give_the_path_sum() -> None:
         layer = base.layers[0]
         output = math.sqrt(share * epsilon / (32 * 4 * 8))
         layers.append(
-            replace(
-                layer,
-                attention=replace(layer.attention, output_std=output),
-                feed_forward=replace(layer.feed_forward, output_std=0.0),
+            layer.with_mixers(
+                replace(layer.attention, output_std=output), replace(layer.feed_forward, output_std=0.0)
             )
         )
         gains.append(share)
@@ -226,7 +223,7 @@ def test_no_repeats_and_a_repeat_probability_of_zero_are_the_same() -> None:
 
 def test_logits_without_variance_attend_uniformly() -> None:
     base = qwen2_like(depth=2)
-    layer = replace(base.layers[0], attention=replace(base.layers[0].attention, query_key_std=0.0))
+    layer = base.layers[0].with_mixers(replace(base.layers[0].attention, query_key_std=0.0))
     architecture = replace(base, layers=(layer, layer))
     np.testing.assert_array_equal(distinct(architecture, 16), distinct(architecture, 16, coupling="uniform"))
 
@@ -252,7 +249,7 @@ def test_an_unknown_kernel_or_coupling_is_refused() -> None:
 
     base = qwen2_like(depth=1)
     group = replace(base.layers[0].attention.groups[0], kernel=Banded())  # type: ignore[arg-type]
-    layer = replace(base.layers[0], attention=replace(base.layers[0].attention, groups=(group,)))
+    layer = base.layers[0].with_mixers(replace(base.layers[0].attention, groups=(group,)))
     with pytest.raises(NotApplicable, match="not Banded"):
         distinct(replace(base, layers=(layer,)), 8)
     with pytest.raises(InvalidInput, match="Did you mean 'strong'"):

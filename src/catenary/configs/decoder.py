@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catenary.architecture import Architecture, Attention, Embedding, FeedForward, HeadGroup, Layer, Norm
+from catenary.architecture import Architecture, Attention, Embedding, FeedForward, HeadGroup, Norm, pre_norm
 from catenary.configs import limits
 from catenary.configs.activations import ACTIVATIONS
 from catenary.configs.fields import Fields
@@ -33,7 +33,7 @@ def gated_decoder(fields: Fields, *, head_dim: int, qk_norm: bool = False) -> Ar
     rotary = read_rotary(fields, max_length)
     std = initial_std(fields)
     norm = Norm("rms", fields.number("rms_norm_eps", most=1.0))
-    layer = Layer(
+    layer = pre_norm(
         Attention(
             groups=(HeadGroup(heads),),
             kv_heads=kv_heads,

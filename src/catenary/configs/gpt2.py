@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from catenary.architecture import Architecture, Attention, Embedding, FeedForward, HeadGroup, Layer, Norm
+from catenary.architecture import Architecture, Attention, Embedding, FeedForward, HeadGroup, Norm, pre_norm
 from catenary.configs import limits
 from catenary.configs.activations import ACTIVATIONS
 from catenary.configs.family import register
@@ -53,7 +53,7 @@ class GPT2:
         activation = fields.choice("activation_function", known=ACTIVATIONS)
         small = std / (2 * depth) ** 0.5
         layers = tuple(
-            Layer(
+            pre_norm(
                 Attention((HeadGroup(heads),), heads, width // heads, scale[index], False, std, std, small),
                 FeedForward(inner, False, activation, std, small),
                 norm,

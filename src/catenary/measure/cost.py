@@ -85,7 +85,7 @@ def forward_operations(architecture: Architecture, length: int) -> float:
     2 P L for P parameters in the layers' matrices, and 4 L^2 (heads * head_dim) per layer for the attention.
     A backward pass to the inputs through frozen weights costs as much again.
     """
-    mixing = sum(layer.attention.heads * layer.attention.head_dim for layer in architecture.layers)
+    mixing = sum(heads.heads * heads.head_dim for layer in architecture.layers for heads in layer.attentions)
     return 2.0 * layer_parameters(architecture) * length + 4.0 * length**2 * mixing
 
 
@@ -93,9 +93,11 @@ def layer_parameters(architecture: Architecture) -> int:
     """Entries of all matrices in the layers."""
     total = 0
     for layer in architecture.layers:
-        heads, inner = layer.attention, layer.feed_forward
-        total += 2 * architecture.width * heads.head_dim * (heads.heads + heads.kv_heads)
-        total += (3 if inner.gated else 2) * architecture.width * inner.width
+        for heads in layer.attentions:
+            total += 2 * architecture.width * heads.head_dim * (heads.heads + heads.kv_heads)
+        for inner in layer.feed_forwards:
+            copies = inner.experts.count if inner.experts else 1
+            total += copies * (3 if inner.gated else 2) * architecture.width * inner.width
     return total
 
 
@@ -105,11 +107,9 @@ def kept_floats(architecture: Architecture, length: int) -> int:
     5 d + (3 or 5) m per layer and token, for a gated or plain feed-forward of width m; counted in transformers'
     Qwen2 (within 2 %) and GPT-2 (within 12 %).
     """
-    per_token = sum(
-        5 * architecture.width + (3 if layer.feed_forward.gated else 5) * layer.feed_forward.width
-        for layer in architecture.layers
-    )
-    return per_token * length
+    inner = [branch for layer in architecture.layers for branch in layer.feed_forwards]
+    chosen = sum((3 if b.gated else 5) * b.width * (b.experts.top if b.experts else 1) for b in inner)
+    return (5 * architecture.width * architecture.depth + chosen) * length
 
 
 def _from_sizes(
@@ -130,7 +130,7 @@ def _from_sizes(
     item = ITEM_BYTES[dtype]
     running = item * (parameters + batch * kept_floats(architecture, length))
     drawing = 4 * parameters  # weights are drawn in float32
-    gated = architecture.layers[0].feed_forward.gated
+    gated = any(inner.gated for inner in architecture.layers[0].feed_forwards)
     speed = EFFICIENCY[gated] * _product_speed(architecture.width, dtype, device)
     seconds = windows * (1 + probes) * forward_operations(architecture, length) / speed
     return Cost(seconds + parameters / 5e7, RUNTIME_BYTES + max(running, drawing))  # 5e7 normal numbers a second

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.architecture import Architecture, Causal, Layer
+from catenary.architecture import Architecture, Causal, Layer, pre_norm
 from catenary.errors import NotApplicable, invalid
 from catenary.theory.couplings import COUPLINGS, Coupling
 from catenary.theory.feed_forward import FeedForwardKernels, feed_forward_kernels
@@ -170,6 +170,8 @@ def _blocks(architecture: Architecture, positions: Positions, coupling: str, fin
     for layer in architecture.layers:
         if layer in known:
             continue
+        if layer != pre_norm(layer.attention, layer.feed_forward, layer.norm):
+            raise NotApplicable("the birth law covers pre-norm sequential layers")
         for group in layer.attention.groups:
             if not isinstance(group.kernel, Causal):
                 raise NotApplicable(
