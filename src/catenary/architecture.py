@@ -290,12 +290,23 @@ def post_norm(attention: Attention, feed_forward: FeedForward, norm: Norm) -> La
 
 
 @dataclass(frozen=True)
+class Sinusoid:
+    """Fixed position vectors of sines and cosines, one of each at the frequencies theta^(-f/span), f = 0, 1, ..."""
+
+    theta: float
+    span: float
+
+
+@dataclass(frozen=True)
 class Embedding:
-    """What enters the first layer: norm(scale * e + p), e the vectors the network is fed.
+    """What enters the first layer: norm(scale * e + p + t), e the vectors the network is fed.
 
     ``std`` is that of the fed vectors' entries (``inputs_embeds``; a scale inside the embedding module is in it),
-    ``scale`` multiplies them afterwards, ``position_std`` is that of learned positions' entries. Where vectors of
-    ``fed_width`` channels are projected to the stream's width, ``projection_std`` is that of the matrix's entries.
+    ``scale`` multiplies them afterwards. p is the position: ``position_std`` is that of learned positions' entries,
+    ``sinusoid`` a fixed table. t is one vector that every token gets (the type of the only segment), ``shared_std``
+    that of its entries. Where vectors of ``fed_width`` channels are projected to the stream's width,
+    ``projection_std`` is that of the matrix's entries; ``projected`` says whether that happens before p and the norm
+    or after them.
     """
 
     std: float
@@ -304,6 +315,9 @@ class Embedding:
     norm: Norm | None = None
     fed_width: int | None = None
     projection_std: float = 0.0
+    projected: Literal["first", "last"] = "first"
+    shared_std: float = 0.0
+    sinusoid: Sinusoid | None = None
 
 
 @dataclass(frozen=True)
@@ -321,7 +335,7 @@ class Architecture:
     layers: tuple[Layer, ...]
     embedding: Embedding
     final_norm: Norm | None
-    position: Literal["rope", "learned", "alibi", "none"]
+    position: Literal["rope", "learned", "sinusoid", "alibi", "none"]
     rope_theta: float | None = None
     max_length: int | None = None
     causal_up_to: int | None = None
