@@ -250,7 +250,7 @@ def test_an_unknown_kernel_or_coupling_is_refused() -> None:
     base = qwen2_like(depth=1)
     group = replace(base.layers[0].attention.groups[0], kernel=Banded())  # type: ignore[arg-type]
     layer = base.layers[0].with_mixers(replace(base.layers[0].attention, groups=(group,)))
-    with pytest.raises(NotApplicable, match="not Banded"):
+    with pytest.raises(NotApplicable, match="kernel Banded"):
         distinct(replace(base, layers=(layer,)), 8)
     with pytest.raises(InvalidInput, match="Did you mean 'strong'"):
         distinct(base, 8, coupling="stronk")

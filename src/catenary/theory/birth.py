@@ -1,4 +1,4 @@
-r"""The birth law: E||d h_L / d e_j||_F^2 of an untrained pre-norm decoder, from its architecture alone.
+r"""The birth law: E||d h_L / d e_j||_F^2 of an untrained decoder, from its architecture alone.
 
 A forward recursion carries the covariance C of every pair of tokens through the layers, a backward recursion the
 covariance D of the gradients of the last token. No parameter is fitted.
@@ -6,17 +6,21 @@ covariance D of the gradients of the last token. No parameter is fitted.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.architecture import Architecture, Causal, Layer, pre_norm
-from catenary.errors import NotApplicable, invalid
-from catenary.theory.couplings import COUPLINGS, Coupling
-from catenary.theory.feed_forward import FeedForwardKernels, feed_forward_kernels
-from catenary.theory.pairs import Matrix, Mean, Pairs, Positions, Singles, Vector, constant
+from catenary.architecture import Architecture, Attention, Branch, Kernel, Layer
+from catenary.errors import invalid
+from catenary.theory.attending import AttentionMixer, Heads
+from catenary.theory.couplings import COUPLINGS
+from catenary.theory.feed_forward import FeedForwardMixer, feed_forward_kernels
+from catenary.theory.kernels import operator
+from catenary.theory.mixers import Mixer
+from catenary.theory.pairs import Pairs, Positions, Singles, Vector
+from catenary.theory.steps import Move, Part, PassedMove, unit_scale
 
 FULL_TAPE = 1 << 30
 """Bytes up to which every layer's intermediate matrices are kept; above, one matrix per layer, and the rest again."""
@@ -24,100 +28,94 @@ FULL_TAPE = 1 << 30
 MEMORY_LIMIT = 16 << 30
 """Bytes above which an exact prediction is refused."""
 
+PositionsOf = Callable[[Kernel], Positions]
+"""From a mean attention kernel to its averages on the recursion's positions."""
 
-@dataclass(frozen=True)
-class Block:
-    """One residual block as the recursion sees it."""
-
-    gain: float
-    epsilon: float
-    feed_forward: FeedForwardKernels
-    coupling: Coupling
+MakeMixer = Callable[[Branch], Mixer]
+"""From a branch to what it does to covariances."""
 
 
 @dataclass(frozen=True, eq=False)
-class Fluctuating:
-    r"""What the backward pass needs of the score fluctuations: \(S^{val}+S^{sc}\) and \(S^{sc}\circ V+U\)."""
+class Start:
+    """What enters the first layer: covariance of the stream, and the gradients' factor back to the fed vectors."""
 
-    weight: Pairs
-    query: Pairs
-
-
-@dataclass(frozen=True, eq=False)
-class Pass:
-    """What the backward pass needs of one block's forward pass: correlations and scales in front of both branches."""
-
-    correlation: Pairs
-    scale: Vector
-    half: Matrix
-    mean: Pairs
-    fluctuating: Fluctuating | None
-    inner_correlation: Pairs
-    inner_scale: Vector
+    stream: Pairs
+    factor: Vector
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
-    """One block's forward pass, and the covariance between its two branches."""
-
-    passed: Pass
-    inner: Pairs
-
-
-def birth_energies(
-    architecture: Architecture,
-    positions: Positions,
-    start: Pairs,
-    coupling: str = "strong",
-    finite_width: bool = True,
-) -> Float64[np.ndarray, " n"]:
+def birth_energies(architecture: Architecture, start: Start, mixer_of: MakeMixer) -> Float64[np.ndarray, " n"]:
     r"""\(E\|J_j\|_F^2/d\) for each position (or group of positions), before the final norm.
 
-    Per layer, with R the correlation of the normalised stream, A the mean attention, V the variance of the values
-    under attention, \(S^{val}, S^{sc}, U\) from the coupling, and \(\circ\) the entrywise product:
+    For every step, with y = before(x) and \(N\) the scaling of a norm, the stream's covariance becomes
 
-    \[C' = C + \kappa_V^2\,[ARA^\top + R\circ(S^{val}\circ V + U)],\qquad C \leftarrow C' + \Phi(R'),\]
-    \[V = A(R\circ R)A^\top - A(B\circ B) - [A(B\circ B)]^\top + (ARA^\top)^{\circ2},\quad B = RA^\top.\]
+    \[C \leftarrow N_{after}\big[keep^2\,C_y + \sum_b scale_b^2\,N_b\,mix_b(N'_bC_y)\big],\]
 
-    Backward from \(D = e_Le_L^\top\), with \(r = 1/\sqrt{C_{jj}+\epsilon}\) and
-    \(E = D\circ R\circ(S^{val}+S^{sc})\):
+    and backward from \(D = e_Le_L^\top\), with the same factors and each mixer's own backward map,
 
-    \[D \leftarrow D\circ(1+\chi(R')\circ r'r'^\top),\]
-    \[D \leftarrow D + \kappa_V^2\,rr^\top\circ[A^\top DA + R\circ A^\top EA - X - X^\top + Y
-      + D\circ(S^{sc}\circ V + U)],\]
-    \[X = (A^\top E\circ B)A,\quad Y = A^\top(E\circ ARA^\top)A.\]
+    \[D \leftarrow N_{before}\big[keep^2\,D' + \sum_b scale_b^2\,N'_b\,mix_b^*(N_bD')\big],\quad D' = N_{after}D.\]
 
-    O(H n^2). Holds for independent Gaussian weights and large width: median error <= .02 dex against ensembles of
-    networks for logit variance <= 1, <= .05 up to 10.7. Derived here.
+    O(H n^2). Holds for independent Gaussian weights and large width: a norm's own derivative across the channels is
+    of order 1/d and left out. Where a model has no final norm and its last step ends in one, that one counts as
+    final. Derived here.
 
     Args:
-        architecture: pre-norm sequential blocks with causal attention.
-        positions: single positions (exact) or groups.
-        start: covariance of the embedded tokens, from ``embedded``.
-        coupling: a name in ``COUPLINGS``.
-        finite_width: include the 1/d overlap of unrelated tokens (strong coupling only).
-
-    Raises:
-        InvalidInput: an unknown coupling.
-        NotApplicable: an attention kernel, activation or logit variance the law does not cover.
+        architecture: the layers.
+        start: from ``embedded``.
+        mixer_of: the map of each branch, e.g. from ``mixers``.
     """
-    blocks = _blocks(architecture, positions, coupling, finite_width)
-    size = start.same.size
-    keep = 6 * 8 * size**2 * len(blocks) <= FULL_TAPE
-    tape: list[Pass | Pairs] = []
-    covariance = start
-    for block in blocks:
-        step = _forward(block, positions, covariance)
-        tape.append(step.passed if keep else covariance)
-        covariance = step.passed.inner_correlation.map(block.feed_forward.forward).plus(step.inner)
+    moves = _moves(architecture, mixer_of)
+    size = start.stream.same.size
+    mixers = sum(len(move.parts) for layer in moves for move in layer)
+    keep = 4 * 8 * size**2 * mixers <= FULL_TAPE
+    tape: list[list[PassedMove] | Pairs] = []
+    stream = start.stream
+    for layer in moves:
+        passed, after = _forward(layer, stream)
+        tape.append(passed if keep else stream)
+        stream = after
     last = np.zeros((size, size))
     last[-1, -1] = 1.0
     gradient = Pairs(last, last.diagonal().copy())
-    for block in reversed(blocks):
+    for layer in reversed(moves):
         taped = tape.pop()
-        passed = taped if isinstance(taped, Pass) else _forward(block, positions, taped).passed
-        gradient = _backward(block, positions, passed, gradient)
-    return gradient.same
+        passed = _forward(layer, taped)[0] if isinstance(taped, Pairs) else taped
+        for move in reversed(passed):
+            gradient = move.backward(gradient)
+    return np.asarray(gradient.same * start.factor)
+
+
+def mixers(
+    architecture: Architecture, positions_of: PositionsOf, coupling: str = "strong", finite_width: bool = True
+) -> MakeMixer:
+    """The mixers of ``architecture`` on given positions, with a coupling out of ``COUPLINGS``.
+
+    ``finite_width`` includes the 1/d overlap of unrelated tokens (strong coupling only).
+
+    Raises:
+        InvalidInput: an unknown coupling.
+        NotApplicable: an attention kernel, activation or logit variance the law does not cover (when one is made).
+    """
+    make, width = COUPLINGS[coupling], architecture.width
+
+    def attention_mixer(attention: Attention, own_norm: bool) -> AttentionMixer:
+        heads = []
+        for group in attention.groups:
+            positions = positions_of(group.kernel)
+            law = make(attention, width, positions.counts, positions.sizes, finite_width)
+            heads.append(Heads(group.heads / attention.heads, positions, law))
+        return AttentionMixer(attention.gain(width), tuple(heads), own_norm)
+
+    def mixer_of(branch: Branch) -> Mixer:
+        if isinstance(branch.mix, Attention):
+            return attention_mixer(branch.mix, branch.mix.qk_norm and branch.before is None)
+        return FeedForwardMixer(feed_forward_kernels(branch.mix, width))
+
+    return mixer_of
+
+
+def singles(length: int) -> PositionsOf:
+    """Every position by itself, for any kernel."""
+    return lambda kernel: Singles(operator(kernel, length))
 
 
 def exact_memory(length: int, layers: int) -> int:
@@ -126,12 +124,12 @@ def exact_memory(length: int, layers: int) -> int:
 
 
 def exact_energies(
-    architecture: Architecture, start: Pairs, coupling: str = "strong", finite_width: bool = True
+    architecture: Architecture, start: Start, coupling: str = "strong", finite_width: bool = True
 ) -> Float64[np.ndarray, " L"]:
     """``birth_energies`` with every position by itself, ``start`` over L tokens; refused above ``MEMORY_LIMIT``."""
-    length = start.same.size
+    length = start.stream.same.size
     check_exact_memory(length, architecture.depth)
-    return birth_energies(architecture, Singles.uniform(length), start, coupling, finite_width)
+    return birth_energies(architecture, start, mixers(architecture, singles(length), coupling, finite_width))
 
 
 def check_exact_memory(length: int, layers: int) -> None:
@@ -146,96 +144,55 @@ def check_exact_memory(length: int, layers: int) -> None:
         )
 
 
-def embedded(architecture: Architecture, equal: Float64[np.ndarray, "n n"]) -> Pairs:
-    r"""Covariance of the embedded tokens: \(C^0_{ij} = \sigma_e^2\Pr[id_i = id_j] + \sigma_p^2\delta_{ij}\).
+def embedded(architecture: Architecture, equal: Float64[np.ndarray, "n n"]) -> Start:
+    r"""The embedded tokens: \(C^0_{ij} = N[s^2\sigma_e^2\Pr[id_i = id_j] + \sigma_p^2\delta_{ij}]\).
+
+    s is the embedding's scale, times \(\sqrt{d_e}\,\sigma\) where vectors of \(d_e\) channels are projected; N is the
+    norm after the embedding, if any. The gradients' factor is \(s^2\) times that of the norm.
 
     Args:
-        architecture: gives the stds of token vectors and learned positions.
+        architecture: gives the stds of token vectors and learned positions, the scale and the norm.
         equal: probability that tokens i and j have one id; the diagonal belongs to ``Pairs.matrix`` (1 where a
             group is a single position).
     """
-    token, position = architecture.embedding.std**2, architecture.embedding.position_std**2
+    embedding = architecture.embedding
+    scale = embedding.scale**2
+    if embedding.fed_width is not None:
+        scale *= embedding.fed_width * embedding.projection_std**2
+    token, position = scale * embedding.std**2, embedding.position_std**2
     same = np.full(len(equal), token + position)
     matrix = token * equal
-    diagonal = np.einsum("ii->i", matrix)
-    diagonal[np.einsum("ii->i", equal) == 1] = token + position
-    return Pairs(matrix, same)
+    np.einsum("ii->i", matrix)[np.einsum("ii->i", equal) == 1] = token + position
+    stream, factor = Pairs(matrix, same), np.full(len(equal), scale)
+    if embedding.norm is not None:
+        unit = unit_scale(stream, embedding.norm)
+        stream, factor = stream.scaled(unit), factor * unit**2
+    return Start(stream, factor)
 
 
-def _blocks(architecture: Architecture, positions: Positions, coupling: str, finite_width: bool) -> list[Block]:
-    """One ``Block`` per layer; equal layers share theirs."""
-    make = COUPLINGS[coupling]
-    width = architecture.width
-    known: dict[Layer, Block] = {}
-    for layer in architecture.layers:
-        if layer in known:
-            continue
-        if layer != pre_norm(layer.attention, layer.feed_forward, layer.norm):
-            raise NotApplicable("the birth law covers pre-norm sequential layers")
-        for group in layer.attention.groups:
-            if not isinstance(group.kernel, Causal):
-                raise NotApplicable(
-                    f"the birth law covers causal attention over the whole past, not {type(group.kernel).__name__}"
-                )
-        known[layer] = Block(
-            layer.attention.gain(width),
-            layer.norm.epsilon,
-            feed_forward_kernels(layer.feed_forward, width),
-            make(layer.attention, width, positions.counts, positions.sizes, finite_width),
-        )
-    return [known[layer] for layer in architecture.layers]
+def _moves(architecture: Architecture, mixer_of: MakeMixer) -> list[list[Move]]:
+    """The steps of every layer; equal branches share their mixer."""
+    known: dict[Branch, Part] = {}
+
+    def part(branch: Branch) -> Part:
+        if branch not in known:
+            known[branch] = Part(mixer_of(branch), branch.before, branch.after, branch.scale**2)
+        return known[branch]
+
+    layers = list(architecture.layers)
+    if architecture.final_norm is None:
+        steps = layers[-1].steps
+        layers[-1] = Layer((*steps[:-1], replace(steps[-1], after=None)))
+    return [
+        [Move(tuple(map(part, step.branches)), step.keep**2, step.before, step.after) for step in layer.steps]
+        for layer in layers
+    ]
 
 
-def _forward(block: Block, positions: Positions, covariance: Pairs) -> Step:
-    """Attention's covariance added, and everything the backward pass asks for later."""
-    scale = 1 / np.sqrt(covariance.same + block.epsilon)
-    correlation = covariance.scaled(scale)
-    mean = positions.average(correlation)
-    fluctuation = block.coupling(correlation, mean.full)
-    fluctuating = None
-    if fluctuation is None:
-        added = mean.full
-    else:
-        spread = _spread(positions, correlation, mean)
-        value, query = fluctuation.value * spread, fluctuation.score * spread
-        if fluctuation.overlap is not None:
-            value, query = value.plus(fluctuation.overlap), query.plus(fluctuation.overlap)
-        added = value.times(correlation).plus(mean.full)
-        fluctuating = Fluctuating(fluctuation.value + fluctuation.score, query)
-    inner = (added * constant(block.gain)).plus(covariance)
-    inner_scale = 1 / np.sqrt(inner.same + block.epsilon)
-    passed = Pass(
-        correlation, scale, mean.half, mean.full, fluctuating, inner.scaled(inner_scale), inner_scale
-    )
-    return Step(passed, inner)
-
-
-def _spread(positions: Positions, correlation: Pairs, mean: Mean) -> Pairs:
-    """V: the variance of the values under attention, doubly centred, for every pair of queries."""
-    centred = positions.average_centred(correlation * correlation, mean.half * mean.half)
-    return centred.plus(mean.full * mean.full)
-
-
-def _backward(block: Block, positions: Positions, passed: Pass, gradient: Pairs) -> Pairs:
-    """The gradient covariance in front of the block, from that behind it."""
-    factor = passed.inner_correlation.map(block.feed_forward.backward).scaled(passed.inner_scale)
-    gradient = factor.times(gradient).plus(gradient)
-    if passed.fluctuating is None:
-        through = positions.adjoint(gradient).full
-    else:
-        through = _through_scores(positions, passed, passed.fluctuating, gradient)
-    return through.scaled(math.sqrt(block.gain) * passed.scale).plus(gradient)
-
-
-def _through_scores(positions: Positions, passed: Pass, fluctuating: Fluctuating, gradient: Pairs) -> Pairs:
-    r"""Gradient through attention: \(A^\top DA + R\circ A^\top EA - X - X^\top + Y + D\circ(S^{sc}\circ V + U)\).
-
-    In this order: the mean attention, values and keys (doubly centred), queries. The averages of D and of
-    \(E\circ ARA^\top\) are taken together.
-    """
-    weighted = (gradient * passed.correlation).times(fluctuating.weight)
-    sent = positions.adjoint(weighted)
-    both = weighted.times(passed.mean).plus(gradient)
-    through = positions.adjoint_centred(both, sent.half * passed.half)
-    through = through.plus(sent.full.times(passed.correlation))
-    return through.plus(gradient * fluctuating.query)
+def _forward(layer: list[Move], stream: Pairs) -> tuple[list[PassedMove], Pairs]:
+    passed = []
+    for move in layer:
+        moved = move.forward(stream)
+        passed.append(moved.passed)
+        stream = moved.stream
+    return passed, stream

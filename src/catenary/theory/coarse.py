@@ -12,8 +12,9 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from catenary.architecture import Architecture
-from catenary.theory.birth import birth_energies, embedded
+from catenary.architecture import Architecture, Causal, Kernel
+from catenary.errors import NotApplicable
+from catenary.theory.birth import PositionsOf, birth_energies, embedded, mixers
 from catenary.theory.pairs import Matrix, Mean, Pairs, Vector
 
 HEAD, TAIL, RATIO = 48, 24, 1.06
@@ -149,9 +150,23 @@ def coarse_energies(
     equal = np.full((groups.sizes.size,) * 2, repeat_probability)
     single = np.flatnonzero(groups.sizes == 1)
     equal[single, single] = 1.0
-    values = birth_energies(architecture, groups, embedded(architecture, equal), coupling, finite_width)
+    positions = causal_only(groups)
+    values = birth_energies(
+        architecture, embedded(architecture, equal), mixers(architecture, positions, coupling, finite_width)
+    )
     positions = np.log(np.arange(1.0, length + 1.0))
     return np.asarray(np.exp(np.interp(positions, np.log(groups.counts), np.log(values))))
+
+
+def causal_only(groups: Groups) -> PositionsOf:
+    """The groups for the causal kernel, and a refusal for any other."""
+
+    def positions_of(kernel: Kernel) -> Groups:
+        if not isinstance(kernel, Causal):
+            raise NotApplicable(f"groups of positions are known for the causal kernel, not {type(kernel).__name__}")
+        return groups
+
+    return positions_of
 
 
 def _centred(full: Pairs, cross: Matrix) -> Pairs:

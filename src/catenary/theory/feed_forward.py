@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from catenary.architecture import FeedForward
 from catenary.theory.activations import Kernel, Series, activation_kernels
+from catenary.theory.mixers import Outcome
+from catenary.theory.pairs import Pairs
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,29 @@ class FeedForwardKernels:
 
     forward: Kernel
     backward: Kernel
+
+
+@dataclass(frozen=True)
+class FeedForwardMixer:
+    r"""A feed-forward network behind a norm: \(\Phi(R)\) forward, \(D\circ\chi(R)\) backward."""
+
+    kernels: FeedForwardKernels
+
+    def forward(self, x: Pairs) -> Outcome:
+        """The pass over inputs of unit diagonal."""
+        return Outcome(x.map(self.kernels.forward), PassedFeedForward(self.kernels, x))
+
+
+@dataclass(frozen=True, eq=False)
+class PassedFeedForward:
+    """The forward pass of a feed-forward network."""
+
+    kernels: FeedForwardKernels
+    x: Pairs
+
+    def backward(self, gradient: Pairs) -> Pairs:
+        r"""\(D\circ\chi(R)\)."""
+        return self.x.map(self.kernels.backward).times(gradient)
 
 
 def feed_forward_kernels(branch: FeedForward, width: int) -> FeedForwardKernels:
