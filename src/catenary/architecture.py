@@ -81,10 +81,11 @@ class Sink:
 
 @dataclass(frozen=True)
 class Gate:
-    """Attention outputs multiplied by sigmoid(W x), one gate per channel or per head; ``std`` is W's entries'."""
+    """Outputs multiplied by f(W x), one factor per channel, per head or per token; ``std`` is that of W's entries."""
 
     std: float
-    per: Literal["channel", "head"] = "channel"
+    per: Literal["channel", "head", "token"] = "channel"
+    function: Literal["sigmoid", "softplus"] = "sigmoid"
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,8 @@ class Experts:
     """A router's choice among feed-forward networks: the ``top`` highest of ``count`` logits W x.
 
     ``score`` turns logits into weights: ``softmax`` over all experts, ``softmax-top`` over the chosen ones, or
-    ``sigmoid`` of each. ``normalised`` divides the chosen weights by their sum; ``scale`` multiplies them.
+    ``sigmoid`` of each. ``normalised`` divides the chosen weights by their sum; ``scale`` multiplies them. They weigh
+    each expert's output, or its input. ``shared`` is a network beside them that every token passes.
     """
 
     count: int
@@ -170,13 +172,15 @@ class Experts:
     score: Literal["softmax", "softmax-top", "sigmoid"] = "softmax"
     normalised: bool = False
     scale: float = 1.0
+    weighed: Literal["output", "input"] = "output"
+    shared: FeedForward | None = None
 
 
 @dataclass(frozen=True)
 class FeedForward:
-    """A feed-forward network: W_down f(W_up x), or W_down (f(W_gate x) * W_up x) when gated.
+    """A feed-forward network: W_down f(W_up x), or W_down (f(W_gate x) * (W_up x + offset)) when gated.
 
-    With ``experts``, that many of them behind a router, each of this width.
+    With ``experts``, that many of them behind a router, each of this width. ``gate`` multiplies the output.
     """
 
     width: int
@@ -185,6 +189,8 @@ class FeedForward:
     input_std: float
     output_std: float
     experts: Experts | None = None
+    offset: float = 0.0
+    gate: Gate | None = None
 
 
 @dataclass(frozen=True)
