@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from jaxtyping import Float64
@@ -32,7 +33,7 @@ PositionsOf = Callable[[Kernel], Positions]
 """From a mean attention kernel to its averages on the recursion's positions."""
 
 MakeMixer = Callable[[Branch], Mixer]
-"""From a branch to what it does to covariances."""
+"""From a branch to what it does to covariances; asked once per branch of the network, in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,7 @@ def birth_energies(architecture: Architecture, start: Start, mixer_of: MakeMixer
     Args:
         architecture: the layers.
         start: from ``embedded``.
-        mixer_of: the map of each branch, e.g. from ``mixers``.
+        mixer_of: the map of each branch, e.g. from ``mixers``; asked for every branch in order.
     """
     moves = _moves(architecture, mixer_of)
     size = start.stream.same.size
@@ -87,7 +88,7 @@ def birth_energies(architecture: Architecture, start: Start, mixer_of: MakeMixer
 def mixers(
     architecture: Architecture, positions_of: PositionsOf, coupling: str = "strong", finite_width: bool = True
 ) -> MakeMixer:
-    """The mixers of ``architecture`` on given positions, with a coupling out of ``COUPLINGS``.
+    """The mixers of ``architecture`` on given positions, with a coupling of ``COUPLINGS``; equal branches share one.
 
     ``finite_width`` includes the 1/d overlap of unrelated tokens (strong coupling only).
 
@@ -105,6 +106,7 @@ def mixers(
             heads.append(Heads(group.heads / attention.heads, positions, law))
         return AttentionMixer(attention.gain(width), tuple(heads), own_norm)
 
+    @cache
     def mixer_of(branch: Branch) -> Mixer:
         if isinstance(branch.mix, Attention):
             return attention_mixer(branch.mix, branch.mix.qk_norm and branch.before is None)
@@ -171,13 +173,10 @@ def embedded(architecture: Architecture, equal: Float64[np.ndarray, "n n"]) -> S
 
 
 def _moves(architecture: Architecture, mixer_of: MakeMixer) -> list[list[Move]]:
-    """The steps of every layer; equal branches share their mixer."""
-    known: dict[Branch, Part] = {}
+    """The steps of every layer."""
 
     def part(branch: Branch) -> Part:
-        if branch not in known:
-            known[branch] = Part(mixer_of(branch), branch.before, branch.after, branch.scale**2)
-        return known[branch]
+        return Part(mixer_of(branch), branch.before, branch.after, branch.scale**2)
 
     layers = list(architecture.layers)
     if architecture.final_norm is None:
