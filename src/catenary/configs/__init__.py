@@ -8,4 +8,3 @@ from catenary.configs import gpt2 as gpt2
 from catenary.configs import llama as llama
 from catenary.configs import mistral as mistral
 from catenary.configs import qwen2 as qwen2
-from catenary.configs import qwen3 as qwen3

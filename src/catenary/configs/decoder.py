@@ -1,70 +1,63 @@
-"""The block that Llama, Qwen and Mistral share: pre-norm, RMSNorm, rotary attention, gated feed-forward."""
+"""The parts from which families put a decoder together: sizes, attention, feed-forward, norm, the whole."""
 
 from __future__ import annotations
 
-from catenary.architecture import Architecture, Attention, Embedding, FeedForward, HeadGroup, Norm, pre_norm
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from catenary.architecture import (
+    Architecture,
+    Attention,
+    Causal,
+    Embedding,
+    FeedForward,
+    HeadGroup,
+    Kernel,
+    Layer,
+    Norm,
+    pre_norm,
+)
 from catenary.configs import limits
 from catenary.configs.activations import ACTIVATIONS
 from catenary.configs.fields import Fields
 from catenary.configs.initial import initial_std, uniform_initialisation
-from catenary.configs.rotary import read_rotary
+from catenary.configs.rotary import Turning, read_turning
 from catenary.errors import invalid
 
+Block = Callable[[Attention, FeedForward, Norm], Layer]
+"""How attention, feed-forward network and norm make a layer: ``pre_norm``, ``parallel``, ``sandwich``, ..."""
 
-def gated_decoder(fields: Fields, *, head_dim: int, qk_norm: bool = False) -> Architecture:
-    """The architecture of a decoder of equal blocks x + attention(norm(x)), x + feed_forward(norm(x)).
 
-    Every matrix has the same initial std sigma, biases start at 0, and logits are q.k / sqrt(head_dim), so
-    ``attention_bias``, ``mlp_bias`` and ``tie_word_embeddings`` change nothing at birth and are not read.
+@dataclass(frozen=True)
+class Sizes:
+    """The numbers every part of a decoder needs: its shape and the one std of its matrices."""
+
+    depth: int
+    width: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    std: float
+
+
+def read_sizes(fields: Fields, *, head_dim: int | None = None, kv_heads: int | None = None) -> Sizes:
+    """Depth, width, heads, key/value heads, head size and initial std, by their common names.
+
+    ``head_dim`` is read from the config, or width / heads, where it is not given here; so are ``kv_heads``.
 
     Raises:
         InvalidInput: a field is missing, of the wrong type or out of range, or heads do not divide.
     """
-    depth, width, heads = read_depth(fields), read_width(fields), read_heads(fields)
-    kv_heads = fields.optional_integer("num_key_value_heads", most=limits.HEADS)
-    if kv_heads is None:
-        kv_heads = heads
-        fields.assume("num_key_value_heads", heads, "left out or null: one per query head")
-    if heads % kv_heads:
-        raise invalid("num_attention_heads", f"must be a multiple of num_key_value_heads={kv_heads}", heads)
-    if head_dim % 2:
-        raise invalid("head_dim", "must be even for rotary positions", head_dim)
-    max_length = fields.integer("max_position_embeddings", most=limits.POSITIONS)
-    rotary = read_rotary(fields, max_length)
-    std = initial_std(fields)
-    norm = Norm("rms", fields.number("rms_norm_eps", most=1.0))
-    layer = pre_norm(
-        Attention(
-            groups=(HeadGroup(heads),),
-            kv_heads=kv_heads,
-            head_dim=head_dim,
-            query_scale=rotary.attention_factor**2 / head_dim**0.5,
-            qk_norm=qk_norm,
-            query_key_std=std,
-            value_std=std,
-            output_std=std,
-        ),
-        FeedForward(
-            width=fields.integer("intermediate_size", most=limits.WIDTH),
-            gated=True,
-            activation=fields.choice("hidden_act", known=ACTIVATIONS),
-            input_std=std,
-            output_std=std,
-        ),
-        norm,
-    )
-    return Architecture(
-        name=fields.family,
-        family=fields.family,
-        width=width,
-        layers=(layer,) * depth,
-        embedding=Embedding(std),
-        final_norm=norm,
-        position="rope",
-        rope_theta=rotary.theta,
-        max_length=max_length,
-        vocabulary=fields.integer("vocab_size", most=limits.VOCABULARY),
-        initialisation=uniform_initialisation(std),
+    heads = read_heads(fields)
+    return Sizes(
+        depth=read_depth(fields),
+        width=read_width(fields),
+        heads=heads,
+        kv_heads=read_kv_heads(fields, heads) if kv_heads is None else kv_heads,
+        head_dim=read_head_dim(fields) if head_dim is None else head_dim,
+        std=initial_std(fields),
     )
 
 
@@ -83,6 +76,17 @@ def read_heads(fields: Fields) -> int:
     return fields.integer("num_attention_heads", most=limits.HEADS)
 
 
+def read_kv_heads(fields: Fields, heads: int, name: str = "num_key_value_heads") -> int:
+    """Key/value heads, one per query head where the config gives none; they must divide ``heads``."""
+    kv_heads = fields.optional_integer(name, most=limits.HEADS)
+    if kv_heads is None:
+        fields.assume(name, heads, "left out or null: one per query head")
+        return heads
+    if heads % kv_heads:
+        raise invalid(fields.own_name("num_attention_heads"), f"must be a multiple of {name}={kv_heads}", heads)
+    return kv_heads
+
+
 def read_head_dim(fields: Fields) -> int:
     """``head_dim`` where the config gives it, else hidden_size / num_attention_heads."""
     given = fields.optional_integer("head_dim", most=limits.HEADS)
@@ -93,5 +97,130 @@ def even_split(fields: Fields) -> int:
     """hidden_size / num_attention_heads, refused where it is no whole number."""
     width, heads = read_width(fields), read_heads(fields)
     if width % heads:
-        raise invalid("hidden_size", f"must be a multiple of num_attention_heads={heads}", width)
+        name, other = fields.own_name("hidden_size"), fields.own_name("num_attention_heads")
+        raise invalid(name, f"must be a multiple of {other}={heads}", width)
     return width // heads
+
+
+def read_norm(fields: Fields, kind: Literal["rms", "layer"] = "rms", *names: str) -> Norm:
+    """The norm with its epsilon, from ``rms_norm_eps`` or ``layer_norm_eps`` unless other ``names`` are given."""
+    first, *aliases = names or ("rms_norm_eps" if kind == "rms" else "layer_norm_eps",)
+    return Norm(kind, fields.number(first, *aliases, most=1.0))
+
+
+def read_length(fields: Fields) -> int:
+    """``max_position_embeddings``."""
+    return fields.integer("max_position_embeddings", most=limits.POSITIONS)
+
+
+def attentions(
+    sizes: Sizes,
+    *,
+    kernels: Sequence[Kernel] | None = None,
+    turnings: Sequence[Turning | None] | Turning | None = None,
+    query_scale: float | None = None,
+    qk_norm: bool | Sequence[bool] = False,
+    output_std: float | None = None,
+    **more: Any,
+) -> tuple[Attention, ...]:
+    """The attention of every layer: all heads with the layer's kernel and rotation, logits q.k times the scale.
+
+    ``kernels`` default to ``Causal``; one ``Turning`` holds for all layers, and a layer with None is not turned.
+    ``query_scale`` defaults to 1/sqrt(head_dim); a turning's factor multiplies it. ``more`` goes to ``Attention``.
+    """
+    scale = sizes.head_dim**-0.5 if query_scale is None else query_scale
+    turns = (turnings,) * sizes.depth if turnings is None or isinstance(turnings, Turning) else turnings
+    normed = (qk_norm,) * sizes.depth if isinstance(qk_norm, bool) else qk_norm
+    return tuple(
+        Attention(
+            groups=(HeadGroup(sizes.heads, kernel),),
+            kv_heads=sizes.kv_heads,
+            head_dim=sizes.head_dim,
+            query_scale=scale * (turning.logit_factor if turning else 1.0),
+            qk_norm=norm,
+            query_key_std=sizes.std,
+            value_std=sizes.std,
+            output_std=sizes.std if output_std is None else output_std,
+            rotary=turning.rotary if turning else None,
+            **more,
+        )
+        for kernel, turning, norm in zip(kernels or (Causal(),) * sizes.depth, turns, normed, strict=True)
+    )
+
+
+def read_feed_forward(
+    fields: Fields,
+    sizes: Sizes,
+    *,
+    gated: bool = True,
+    width: str | int = "intermediate_size",
+    activation: str = "hidden_act",
+    output_std: float | None = None,
+    **more: Any,
+) -> FeedForward:
+    """The feed-forward network: its width (a field's name, or a number) and activation; ``more`` goes to it."""
+    return FeedForward(
+        width=fields.integer(width, most=4 * limits.WIDTH) if isinstance(width, str) else width,
+        gated=gated,
+        activation=fields.choice(activation, known=ACTIVATIONS),
+        input_std=sizes.std,
+        output_std=sizes.std if output_std is None else output_std,
+        **more,
+    )
+
+
+def decoder(
+    fields: Fields,
+    sizes: Sizes,
+    attentions: Sequence[Attention],
+    feed_forwards: FeedForward | Sequence[FeedForward],
+    norm: Norm,
+    *,
+    block: Block = pre_norm,
+    **more: Any,
+) -> Architecture:
+    """The architecture whose layers are ``block(attention, feed_forward, norm)``; ``more`` goes to ``assemble``."""
+    inner = (feed_forwards,) * sizes.depth if isinstance(feed_forwards, FeedForward) else feed_forwards
+    layers = tuple(block(attention, ffn, norm) for attention, ffn in zip(attentions, inner, strict=True))
+    return assemble(fields, sizes, layers, **{"final_norm": norm, **more})
+
+
+def assemble(
+    fields: Fields,
+    sizes: Sizes,
+    layers: Sequence[Layer],
+    *,
+    final_norm: Norm | None,
+    embedding: Embedding | None = None,
+    position: Literal["rope", "learned", "alibi", "none"] = "rope",
+    max_length: int | None = None,
+    initialisation: str | None = None,
+) -> Architecture:
+    """The architecture of these layers, with the vocabulary and the context length that the config gives.
+
+    Embeddings and matrices have the std of ``sizes`` unless said otherwise. ``rope_theta`` is the base of most layers.
+    """
+    bases = Counter(mix.rotary.theta for layer in layers for mix in layer.attentions if mix.rotary)
+    return Architecture(
+        name=fields.family,
+        family=fields.family,
+        width=sizes.width,
+        layers=tuple(layers),
+        embedding=Embedding(sizes.std) if embedding is None else embedding,
+        final_norm=final_norm,
+        position=position,
+        rope_theta=bases.most_common(1)[0][0] if bases else None,
+        max_length=read_length(fields) if max_length is None else max_length,
+        vocabulary=fields.integer("vocab_size", most=limits.VOCABULARY),
+        initialisation=uniform_initialisation(sizes.std) if initialisation is None else initialisation,
+    )
+
+
+def llama_decoder(fields: Fields, sizes: Sizes, attention: Sequence[Attention] | None = None) -> Architecture:
+    """Llama's decoder: RMS pre-norm, rotary attention (or the ``attention`` given), gated feed-forward.
+
+    Biases start at 0, so ``attention_bias``, ``mlp_bias`` and ``tie_word_embeddings`` change nothing at birth and are
+    not read.
+    """
+    found = attentions(sizes, turnings=read_turning(fields, sizes.head_dim)) if attention is None else attention
+    return decoder(fields, sizes, found, read_feed_forward(fields, sizes), read_norm(fields))

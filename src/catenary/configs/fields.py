@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from numbers import Integral, Real
 
+from catenary.configs.class_facts import ClassFacts
 from catenary.configs.received import received
 from catenary.errors import InvalidInput, invalid, unknown
 
@@ -12,28 +13,40 @@ TEXT_LIMIT = 200
 """Characters. Names in configs (activations, types) are short; longer ones would only slow the near-match search."""
 
 
+SHAPE = ("num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size")
+"""Fields that decide what model it is: left out, transformers would silently build its class's default model."""
+
+
 class Fields:
     """One config as a family reads it.
 
-    ``defaults`` holds what transformers' config class takes for a field that is left out; a field that is neither
-    in the config nor in ``defaults`` is required. Every accessor takes the field's name and its aliases
-    (names that transformers maps to the same attribute), raises ``InvalidInput`` naming the field, and records:
+    ``facts`` holds what transformers' config class takes for a field that is left out, and the class's own names for
+    common fields: a family asks for ``num_hidden_layers`` and finds GPT-2's ``n_layer``. A field that is neither in
+    the config nor in the class is required, and so are the fields of ``SHAPE``, except in the text part of a larger
+    model (``sparse``), which is published without the class's defaults. Every accessor takes the field's name and
+    further aliases, raises ``InvalidInput`` naming the field, and records:
 
     - ``assumed``: one line for each field that was left out, with the value taken;
     - ``notes``: one line for each statement of the config that the description cannot hold;
-    - ``causal_up_to``: the length up to which attention is causal without limit, None if always;
     - ``read``: the names looked up so far.
     """
 
-    def __init__(self, config: Mapping[str, object], family: str, defaults: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self, config: Mapping[str, object], family: str, facts: ClassFacts | None = None, *, sparse: bool = False
+    ) -> None:
         """Wrap ``config``; nothing is checked before it is asked for."""
+        facts = facts or ClassFacts()
         self.family = family
+        self.theta: float | Mapping[str, float] = facts.theta
         self.read: set[str] = set()
         self._config = config
-        self._defaults = dict(defaults or {})
+        self._names = facts.names
+        required = () if sparse else tuple(facts.names.get(name, name) for name in SHAPE)
+        self._defaults = {
+            name: value for name, value in facts.defaults.items() if name not in required or value is None
+        }
         self._assumed: dict[str, str] = {}
         self._notes: list[str] = []
-        self.causal_up_to: int | None = None
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -56,15 +69,19 @@ class Fields:
 
     def has(self, name: str) -> bool:
         """Whether the config gives ``name`` a value other than null."""
-        self.read.add(name)
-        return self._config.get(name) is not None
+        keys = self._keys(name, ())
+        return any(self._config.get(key) is not None for key in keys)
+
+    def own_name(self, name: str) -> str:
+        """What the config class itself calls the common field ``name``."""
+        return self._names.get(name, name)
 
     def integer(self, name: str, *aliases: str, most: int, least: int = 1) -> int:
         """An integer in least..most; booleans, strings and floats are refused."""
         value = self._value(name, aliases)
         number = _integer(value)
         if number is None or not least <= number <= most:
-            raise invalid(name, f"must be an integer in {least}..{most}", received(value))
+            raise invalid(self.own_name(name), f"must be an integer in {least}..{most}", received(value))
         return number
 
     def optional_integer(self, name: str, *aliases: str, most: int, least: int = 1) -> int | None:
@@ -76,7 +93,7 @@ class Fields:
         value = self._value(name, aliases)
         number = _real(value)
         if number is None or not least <= number <= most:  # false for NaN, whatever the bounds
-            raise invalid(name, f"must be a number in [{least:g}, {most:g}]", received(value))
+            raise invalid(self.own_name(name), f"must be a number in [{least:g}, {most:g}]", received(value))
         return number
 
     def optional_number(self, name: str, *aliases: str, most: float, least: float = 0.0) -> float | None:
@@ -89,6 +106,10 @@ class Fields:
         if not isinstance(value, bool):
             raise invalid(name, "must be true or false", received(value))
         return value
+
+    def flag(self, name: str) -> bool:
+        """True or false, false where it is null or left out and the class says neither."""
+        return not self._absent(name, ()) and self.boolean(name)
 
     def text(self, name: str, *aliases: str) -> str:
         """A string of at most ``TEXT_LIMIT`` characters."""
@@ -116,6 +137,19 @@ class Fields:
                 raise invalid(name, "must be a list of names", received(entry))
         return tuple(value)
 
+    def optional_integers(self, name: str, *, count: int, most: int, least: int = 0) -> tuple[int, ...] | None:
+        """A list of exactly ``count`` integers in least..most, or None where it is null or left out."""
+        if self._absent(name, ()):
+            return None
+        value = self._value(name, ())
+        if not isinstance(value, list | tuple) or len(value) != count:
+            raise invalid(name, f"must be a list of {count} integers, one per layer", received(value))
+        numbers = [_integer(int(entry) if isinstance(entry, bool) else entry) for entry in value]
+        for entry, number in zip(value, numbers, strict=True):
+            if number is None or not least <= number <= most:
+                raise invalid(name, f"must be a list of integers in {least}..{most}", received(entry))
+        return tuple(number for number in numbers if number is not None)
+
     def optional_part(self, name: str) -> Fields | None:
         """A nested object as fields of its own (without defaults), or None where it is null, empty or left out."""
         self.read.add(name)
@@ -127,15 +161,22 @@ class Fields:
         return Fields(value, f"{self.family} {name}")
 
     def _absent(self, name: str, aliases: tuple[str, ...]) -> bool:
-        self.read.update((name, *aliases))
-        given = any(self._config.get(key) is not None for key in (name, *aliases))
-        default = None if name in self._config else self._defaults.get(name)
+        keys = self._keys(name, aliases)
+        given = any(self._config.get(key) is not None for key in keys)
+        default = None if any(key in self._config for key in keys) else self._defaults.get(keys[0])
         return not given and default is None
+
+    def _keys(self, name: str, aliases: tuple[str, ...]) -> tuple[str, ...]:
+        """The names to look under, the class's own first."""
+        keys = tuple(dict.fromkeys((self.own_name(name), name, *aliases)))
+        self.read.update(keys)
+        return keys
 
     def _value(self, name: str, aliases: tuple[str, ...]) -> object:
         """The value under ``name`` or one of its aliases, else the class default, else a refusal."""
-        self.read.update((name, *aliases))
-        present = [key for key in (name, *aliases) if key in self._config]
+        keys = self._keys(name, aliases)
+        name = keys[0]
+        present = [key for key in keys if key in self._config]
         values = [self._config[key] for key in present]
         if any(type(value) is not type(values[0]) or value != values[0] for value in values[1:]):
             pair = " and ".join(f"{key}={received(value)}" for key, value in zip(present, values, strict=True))

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from catenary.architecture import Architecture
-from catenary.configs.decoder import even_split, gated_decoder, read_depth, read_head_dim
-from catenary.configs.family import register
+from catenary.configs.decoder import attentions, even_split, llama_decoder, read_sizes
+from catenary.configs.family import reads
 from catenary.configs.fields import Fields
-from catenary.configs.windows import require_full_layers
-
-DEFAULTS: Mapping[str, object] = {
-    "vocab_size": 32000,
-    "num_key_value_heads": None,
-    "head_dim": None,
-    "hidden_act": "silu",
-    "max_position_embeddings": 2048,
-    "initializer_range": 0.02,
-    "rms_norm_eps": 1e-6,
-}
+from catenary.configs.rotary import read_turning
+from catenary.configs.windows import kernels, read_kinds
 
 
-class Llama:
-    """``pretraining_tp`` splits matrices for old checkpoints and is not read; biases start at 0."""
+@reads("llama")
+def llama(fields: Fields) -> Architecture:
+    """Heads must divide the width even where ``head_dim`` is given, as transformers asks.
 
-    model_types: tuple[str, ...] = ("llama",)
-    defaults: Mapping[str, object] = DEFAULTS
-
-    def read(self, fields: Fields) -> Architecture:
-        """The architecture; heads must divide the width even where ``head_dim`` is given, as transformers asks."""
-        even_split(fields)
-        require_full_layers(fields, read_depth(fields))
-        return gated_decoder(fields, head_dim=read_head_dim(fields))
-
-
-LLAMA = register(Llama())
+    ``pretraining_tp`` splits matrices for old checkpoints and is not read; biases start at 0.
+    """
+    even_split(fields)
+    sizes = read_sizes(fields)
+    bands = kernels(fields, read_kinds(fields, sizes.depth))
+    return llama_decoder(
+        fields, sizes, attentions(sizes, kernels=bands, turnings=read_turning(fields, sizes.head_dim))
+    )

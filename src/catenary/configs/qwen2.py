@@ -1,38 +1,30 @@
-"""Qwen 1.5, 2 and 2.5: Llama's block with biases on q, k and v, which start at 0."""
+"""Qwen 1.5, 2, 2.5 and 3: Llama's block, windows on the upper layers where they are asked for, QK-norm in Qwen 3."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from catenary.architecture import Architecture
-from catenary.configs.decoder import gated_decoder, read_depth, read_head_dim
-from catenary.configs.family import register
+from catenary.configs.decoder import attentions, llama_decoder, read_sizes
+from catenary.configs.family import reads
 from catenary.configs.fields import Fields
-from catenary.configs.windows import require_idle_pattern
-
-DEFAULTS: Mapping[str, object] = {
-    "vocab_size": 151936,
-    "num_key_value_heads": 32,
-    "hidden_act": "silu",
-    "max_position_embeddings": 32768,
-    "initializer_range": 0.02,
-    "rms_norm_eps": 1e-6,
-    "use_sliding_window": False,
-    "sliding_window": 4096,
-    "max_window_layers": 28,
-}
+from catenary.configs.rotary import read_turnings
+from catenary.configs.windows import kernels, qwen_kinds, read_qwen_window
 
 
-class Qwen2:
-    """``sliding_window`` counts only with ``use_sliding_window``; published configs hold a number and false."""
-
-    model_types: tuple[str, ...] = ("qwen2",)
-    defaults: Mapping[str, object] = DEFAULTS
-
-    def read(self, fields: Fields) -> Architecture:
-        """The architecture; a window that bites is refused by name."""
-        require_idle_pattern(fields, read_depth(fields))
-        return gated_decoder(fields, head_dim=read_head_dim(fields))
+@reads("qwen2")
+def qwen2(fields: Fields) -> Architecture:
+    """Biases on q, k and v start at 0; published configs hold a window and ``use_sliding_window`` false."""
+    return _qwen(fields, qk_norm=False)
 
 
-QWEN2 = register(Qwen2())
+@reads("qwen3")
+def qwen3(fields: Fields) -> Architecture:
+    """RMSNorm on every query and key comes with the class; ``head_dim`` is 128 where left out, whatever the width."""
+    return _qwen(fields, qk_norm=True)
+
+
+def _qwen(fields: Fields, *, qk_norm: bool) -> Architecture:
+    sizes = read_sizes(fields)
+    kinds = qwen_kinds(fields, sizes.depth)
+    bands = kernels(fields, kinds, window=read_qwen_window(fields))
+    turnings = read_turnings(fields, sizes.head_dim, kinds)
+    return llama_decoder(fields, sizes, attentions(sizes, kernels=bands, turnings=turnings, qk_norm=qk_norm))

@@ -9,14 +9,20 @@ from typing import Any
 
 from catenary.architecture import Architecture
 from catenary.configs import limits
+from catenary.configs.class_facts import ClassFacts, class_facts
 from catenary.configs.family import FAMILIES
 from catenary.configs.fields import Fields
 from catenary.configs.locate import locate_config
 from catenary.configs.received import received
+from catenary.configs.refusals import REFUSALS
 from catenary.errors import InvalidInput, NotApplicable, invalid, unknown
 
 QUANTISED = ("quantization_config", "quantization", "quip_params")
 """Keys under which published configs say that the weights are quantised."""
+
+
+STD_FIELDS = ("initializer_range", "init_std", "initializer_factor")
+"""Where config classes keep the std of the initial weights, in the order in which transformers looks."""
 
 
 def read_config(
@@ -53,8 +59,11 @@ def read_config(
 def _read(config: Mapping[str, Any], std: float | None) -> Architecture:
     model_type, part = _text_part(config)
     family = FAMILIES[model_type]
-    chosen = part if std is None else {**part, "initializer_range": std}
-    fields = Fields(chosen, model_type, family.defaults)
+    known = class_facts(model_type)
+    facts = ClassFacts({**known.defaults, **family.defaults}, known.names, known.theta)
+    std_field = next((name for name in STD_FIELDS if name in facts.defaults), STD_FIELDS[0])
+    chosen = part if std is None else {**part, std_field: std}
+    fields = Fields(chosen, model_type, facts, sparse=part is not config)
     if fields.has("is_causal") and not fields.boolean("is_causal"):
         raise NotApplicable(f"{model_type} with is_causal=false attends in both directions; only causal models here")
     if part is not config:
@@ -66,12 +75,10 @@ def _read(config: Mapping[str, Any], std: float | None) -> Architecture:
         fields.note(f"auto_map names the model's own code; transformers' own {model_type} class is described")
     architecture = family.read(fields)
     if std is not None:
-        instead = received(part.get("initializer_range", "class default"))
+        instead = received(part.get(std_field, "class default"))
         stated = f"{architecture.initialisation}; std {std:.6g} given as init_std, in place of {instead}"
         architecture = replace(architecture, initialisation=stated)
-    return replace(
-        architecture, assumed=fields.assumed, not_expressed=fields.notes, causal_up_to=fields.causal_up_to
-    )
+    return replace(architecture, assumed=fields.assumed, not_expressed=fields.notes)
 
 
 def _text_part(config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -83,9 +90,15 @@ def _text_part(config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         raise invalid("model_type", "must be the name of a model family", received(model_type))
     if model_type in FAMILIES:
         return model_type, config
+    if model_type in REFUSALS:
+        raise NotApplicable(f"{model_type} is not described: {REFUSALS[model_type]}")
     text = config.get("text_config")
-    if isinstance(text, Mapping) and isinstance(text.get("model_type"), str) and text["model_type"] in FAMILIES:
-        return text["model_type"], text
+    if isinstance(text, Mapping):
+        inner = text.get("model_type", class_facts(model_type).text)
+        if isinstance(inner, str) and inner in FAMILIES:
+            return inner, text
+        if isinstance(inner, str) and inner in REFUSALS:
+            raise NotApplicable(f"{inner}, the text part of {model_type}, is not described: {REFUSALS[inner]}")
     raise NotApplicable(f"{unknown('model_type', model_type, FAMILIES)}; other families come with later versions")
 
 

@@ -1,60 +1,97 @@
-"""Rotary position fields: the base, and the factor by which some variants multiply every attention logit."""
+"""Rotary position fields: base, turned channels, and the factor by which some variants multiply every logit."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from catenary.architecture import Rotary
 from catenary.configs import limits
+from catenary.configs.class_facts import THETA
 from catenary.configs.fields import Fields
-
-DEFAULT_THETA = 10_000.0
-"""transformers' base where neither ``rope_parameters`` nor ``rope_theta`` gives one."""
+from catenary.errors import invalid
 
 FACTOR = 1e6
 """Upper bound of a context extension factor."""
 
+LAYER_KINDS = ("full_attention", "sliding_attention", "chunked_attention")
+"""Keys under which ``rope_parameters`` may hold one object per kind of layer."""
+
 
 @dataclass(frozen=True)
-class Rotary:
-    """RoPE base theta, and the factor on q and on k, so that logits carry its square."""
+class Turning:
+    """How a layer turns its queries and keys, and the factor its logits carry for it."""
 
-    theta: float
-    attention_factor: float
+    rotary: Rotary
+    logit_factor: float = 1.0
 
 
-def read_rotary(fields: Fields, max_length: int) -> Rotary:
-    """Read ``rope_parameters``, or the older ``rope_scaling`` and ``rope_theta``.
+def read_turnings(
+    fields: Fields, head_dim: int, kinds: Sequence[str], *, partial: float = 1.0
+) -> tuple[Turning, ...]:
+    """One ``read_turning`` per layer, for layers of these kinds."""
+    found = {kind: read_turning(fields, head_dim, kind, partial=partial) for kind in dict.fromkeys(kinds)}
+    return tuple(found[kind] for kind in kinds)
+
+
+def read_turning(
+    fields: Fields, head_dim: int, kind: str = "full_attention", *, partial: float = 1.0, theta: float | None = None
+) -> Turning:
+    r"""Read ``rope_parameters``, or the older ``rope_scaling``, ``rope_theta`` and ``partial_rotary_factor``.
+
+    Of each head the first \(2 \lceil \lfloor f h_d \rfloor / 2 \rceil\) channels turn, f the partial factor
+    (``partial``: the class's own). ``theta``: the class's base for this kind of layer where the config gives none.
 
     The rotation itself never changes which keys are visible, nor the variance of a logit. But transformers
     multiplies the cosines and sines of *yarn* and *longrope* by an attention factor m, so that every logit
     carries m^2: m = 0.1 ln(s) + 1 for yarn (arXiv 2309.00071) and sqrt(1 + ln(s)/ln(L0)) for longrope,
     with s the extension factor and L0 the original context length; ``attention_factor`` in the config wins.
+
+    Raises:
+        InvalidInput: a field of the wrong type or out of range, or an odd head that is turned whole.
     """
     part = fields.optional_part("rope_scaling") or fields.optional_part("rope_parameters")
-    part = part.optional_part("full_attention") or part if part else None
-    theta = part.optional_number("rope_theta", least=1.0, most=limits.THETA) if part else None
-    if theta is None:
-        theta = fields.optional_number("rope_theta", least=1.0, most=limits.THETA)
-    if theta is None:
-        theta = DEFAULT_THETA
-        fields.assume("rope_theta", theta, f"left out; the default of transformers' {fields.family}")
+    if part is not None and any(part.has(name) for name in LAYER_KINDS):
+        part = part.optional_part(kind)
+    factor = _number(part, fields, "partial_rotary_factor", 1.0)
+    turned = int(head_dim * (partial if factor is None else factor))
+    if turned % 2 and turned == head_dim:
+        raise invalid("head_dim", "must be even for rotary positions", head_dim)
+    base = _number(part, fields, "rope_theta", limits.THETA, least=1.0)
+    if base is None:
+        base = _class_theta(fields, kind) if theta is None else theta
+        fields.assume("rope_theta", base, f"left out; the default of transformers' {fields.family}")
+    rotary = Rotary(base, turned + turned % 2)
     if part is None:
-        return Rotary(theta, 1.0)
-    kind = part.text("rope_type", "type") if part.has("rope_type") or part.has("type") else "default"
-    factor = _attention_factor(kind, part, fields, max_length)
-    if kind != "default":
-        effect = f"; every attention logit is multiplied by {factor**2:.4g}" if factor != 1.0 else ""
-        fields.note(f"RoPE frequencies scaled by {kind!r}: the rotation is not part of this description{effect}")
-    return Rotary(theta, factor)
+        return Turning(rotary)
+    scaling = part.text("rope_type", "type") if part.has("rope_type") or part.has("type") else "default"
+    attention = _attention_factor(scaling, part, fields)
+    if scaling != "default":
+        effect = f"; every attention logit is multiplied by {attention**2:.4g}" if attention != 1.0 else ""
+        fields.note(f"RoPE frequencies scaled by {scaling!r}: the rotation is not part of this description{effect}")
+    return Turning(rotary, attention**2)
 
 
-def _attention_factor(kind: str, part: Fields, fields: Fields, max_length: int) -> float:
+def _number(part: Fields | None, fields: Fields, name: str, most: float, least: float = 0.0) -> float | None:
+    """The value in the rotary part, else the config's own."""
+    inner = part.optional_number(name, most=most, least=least) if part is not None else None
+    return fields.optional_number(name, most=most, least=least) if inner is None else inner
+
+
+def _class_theta(fields: Fields, kind: str) -> float:
+    if isinstance(fields.theta, float | int):
+        return float(fields.theta)
+    return float(fields.theta.get("global" if kind == "full_attention" else "local", THETA))
+
+
+def _attention_factor(kind: str, part: Fields, fields: Fields) -> float:
     if kind not in ("yarn", "longrope"):
         return 1.0
     given = part.optional_number("attention_factor", most=100.0)
     if given is not None:
         return given
+    max_length = fields.integer("max_position_embeddings", most=limits.POSITIONS)
     outer = fields.optional_integer("original_max_position_embeddings", least=2, most=limits.POSITIONS)
     inner = part.optional_integer("original_max_position_embeddings", least=2, most=limits.POSITIONS)
     original = outer or inner or max_length
@@ -62,7 +99,7 @@ def _attention_factor(kind: str, part: Fields, fields: Fields, max_length: int) 
     if extension is None:
         extension = max_length / original
     if kind == "longrope":
-        return math.sqrt(1 + math.log(extension) / math.log(original)) if extension > 1 else 1.0
+        return math.sqrt(1 + math.log(extension) / math.log(original)) if extension > 1 and original > 1 else 1.0
     scale = part.optional_number("mscale", most=100.0)
     scale_all = part.optional_number("mscale_all_dim", most=100.0)
     if scale and scale_all:
