@@ -61,6 +61,11 @@ def read_sizes(fields: Fields, *, head_dim: int | None = None, kv_heads: int | N
     )
 
 
+def read_even_sizes(fields: Fields) -> Sizes:
+    """``read_sizes`` of a class whose heads split the width evenly, each with its own key and value."""
+    return read_sizes(fields, head_dim=even_split(fields), kv_heads=read_heads(fields))
+
+
 def read_depth(fields: Fields) -> int:
     """``num_hidden_layers``."""
     return fields.integer("num_hidden_layers", most=limits.DEPTH)
@@ -111,6 +116,15 @@ def read_norm(fields: Fields, kind: Literal["rms", "layer"] = "rms", *names: str
 def read_length(fields: Fields) -> int:
     """``max_position_embeddings``."""
     return fields.integer("max_position_embeddings", most=limits.POSITIONS)
+
+
+def read_inner_width(fields: Fields, name: str, width: int) -> int:
+    """The feed-forward width ``name``, 4 times that of the stream where it is null or left out."""
+    inner = fields.optional_integer(name, most=4 * limits.WIDTH)
+    if inner is None:
+        inner = 4 * width
+        fields.assume(name, inner, "left out or null: 4 times the width")
+    return inner
 
 
 def attentions(
@@ -192,13 +206,14 @@ def assemble(
     *,
     final_norm: Norm | None,
     embedding: Embedding | None = None,
-    position: Literal["rope", "learned", "alibi", "none"] = "rope",
-    max_length: int | None = None,
+    position: Literal["rope", "learned", "sinusoid", "alibi", "none"] = "rope",
+    length: Callable[[Fields], int | None] = read_length,
     initialisation: str | None = None,
 ) -> Architecture:
     """The architecture of these layers, with the vocabulary and the context length that the config gives.
 
-    Embeddings and matrices have the std of ``sizes`` unless said otherwise. ``rope_theta`` is the base of most layers.
+    Embeddings and matrices have the std of ``sizes`` unless said otherwise. ``rope_theta`` is the base of most layers,
+    ``length`` reads the context length.
     """
     bases = Counter(mix.rotary.theta for layer in layers for mix in layer.attentions if mix.rotary)
     return Architecture(
@@ -210,7 +225,7 @@ def assemble(
         final_norm=final_norm,
         position=position,
         rope_theta=bases.most_common(1)[0][0] if bases else None,
-        max_length=read_length(fields) if max_length is None else max_length,
+        max_length=length(fields),
         vocabulary=fields.integer("vocab_size", most=limits.VOCABULARY),
         initialisation=uniform_initialisation(sizes.std) if initialisation is None else initialisation,
     )

@@ -72,6 +72,11 @@ class Fields:
         keys = self._keys(name, ())
         return any(self._config.get(key) is not None for key in keys)
 
+    def knows(self, name: str) -> bool:
+        """Whether the config has ``name``, null or not, or its class does."""
+        keys = self._keys(name, ())
+        return any(key in self._config or key in self._defaults for key in keys)
+
     def own_name(self, name: str) -> str:
         """What the config class itself calls the common field ``name``."""
         return self._names.get(name, name)
@@ -135,6 +140,15 @@ class Fields:
         for entry in value:
             if not isinstance(entry, str):
                 raise invalid(name, "must be a list of names", received(entry))
+        return tuple(value)
+
+    def optional_list(self, name: str) -> tuple[object, ...] | None:
+        """A list of anything, or None where it is null or left out."""
+        if self._absent(name, ()):
+            return None
+        value = self._value(name, ())
+        if not isinstance(value, list | tuple):
+            raise invalid(name, "must be a list or null", received(value))
         return tuple(value)
 
     def optional_integers(self, name: str, *, count: int, most: int, least: int = 0) -> tuple[int, ...] | None:
