@@ -7,32 +7,28 @@ the three routes here add positive numbers only. All \(N_l\) commute, so the ord
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, final
-
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.architecture import Architecture
-from catenary.errors import NotApplicable, invalid
-from catenary.profile import Profile
-from catenary.protocols import TokenLaw
-from catenary.quantity import PATH_WEIGHT
+from catenary.errors import NotApplicable
+from catenary.theory.cesaro_moments import log_moments
+from catenary.theory.cesaro_stream import stream_row
 from catenary.theory.firstmoment import (
+    SMALLEST,
+    FirstMomentTheory,
     Mixing,
-    first_moment_card,
-    first_moment_provenance,
+    checked_length,
+    checked_position,
     layer_mixing,
-    mixing_option,
-    mixing_words,
-    path_counts,
+    scaled_path_counts,
 )
 from catenary.theory.kernels import Uniform
-from catenary.theory.powersums import power_sums
+from catenary.theory.scaled import Scaled
 from catenary.theory.theories import THEORIES
 
-SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
-"""Below this (1e-292) a sum of float64 products may have lost terms to underflow."""
+STREAM_FROM = 10**7
+"""Layers times positions from which one compiled pass is used; below, 0.05 s of cumulative sums cost less than numba's
+import (0.5 s, once) is worth."""
 
 
 def cesaro_row(length: int, layers: int, mixing: Mixing) -> Float64[np.ndarray, " L"]:
@@ -54,14 +50,21 @@ def cesaro_row(length: int, layers: int, mixing: Mixing) -> Float64[np.ndarray, 
     >>> cesaro_row(4, 2, 1.0).round(4).tolist()  # 25/48, 13/48, 7/48, 1/16
     [0.5208, 0.2708, 0.1458, 0.0625]
     """
-    mixings, kernel = layer_mixing(layers, mixing), Uniform(_checked_length(length))
-    v = np.zeros(length)
-    v[-1] = 1.0
+    mixings, counts = layer_mixing(layers, mixing), Uniform(checked_length(length)).counts
+    route = stream_row if layers * length >= STREAM_FROM else layerwise_row
+    row = route(1 / counts, mixings)
+    if row.min() < SMALLEST:
+        raise _underflow(float(row.min()))
+    return row
+
+
+def layerwise_row(shares: Float64[np.ndarray, " L"], mixings: Float64[np.ndarray, " H"]) -> Float64[np.ndarray, " L"]:
+    """``stream_row`` layer by layer with one cumulative sum each: the same numbers, H walks through memory."""
+    row = np.zeros(len(shares))
+    row[-1] = 1.0
     for a in mixings:
-        v = (1 - a) * v + a * kernel.adjoint(v)
-    if v.min() < SMALLEST:
-        raise _underflow(v.min())
-    return v
+        row = (1 - a) * row + a * np.cumsum((row * shares)[::-1])[::-1]
+    return row
 
 
 def cesaro_log_row(length: int, layers: int, mixing: Mixing) -> Float64[np.ndarray, " L"]:
@@ -74,7 +77,7 @@ def cesaro_log_row(length: int, layers: int, mixing: Mixing) -> Float64[np.ndarr
         InvalidInput: an argument is out of range.
     """
     mixings = layer_mixing(layers, mixing)
-    log_counts = np.log(Uniform(_checked_length(length)).counts)
+    log_counts = np.log(Uniform(checked_length(length)).counts)
     v = np.full(length, -np.inf)
     v[-1] = 0.0
     for a in mixings[mixings > 0]:
@@ -86,10 +89,9 @@ def cesaro_log_row(length: int, layers: int, mixing: Mixing) -> Float64[np.ndarr
 def cesaro_point(length: int, layers: int, mixing: Mixing, position: int) -> float:
     r"""The path weight of one position, in O(H^2) and independent of L.
 
-    \((M^r)_{L,j} = \frac1L h_{r-1}(\frac1j, \dots, \frac1L)\), the complete homogeneous symmetric polynomial, so the
-    weight is \(\delta_{jL} c_0 + \frac1L \sum_{r \ge 1} c_r h_{r-1}\) with c of ``path_counts``. Newton's identities
-    \(r h_r = \sum_{k=1}^{r} p_k h_{r-k}\) build h from the power sums \(p_k = \sum_{m=j}^{L} m^{-k}\); every term is
-    positive. Relative error of order H times 1e-16. Source: derived here.
+    \((M^r)_{L,j} = \frac1L h_{r-1}(\frac1j, \dots, \frac1L)\), the complete homogeneous symmetric polynomial of
+    ``log_moments``, so the weight is \(\delta_{jL} c_0 + \frac1L \sum_{r \ge 1} c_r h_{r-1}\) with c of
+    ``path_counts``. Relative error of order H times 1e-16. Source: derived here.
 
     Args:
         length: number of positions L >= 2; any size, nothing of size L is allocated.
@@ -99,66 +101,42 @@ def cesaro_point(length: int, layers: int, mixing: Mixing, position: int) -> flo
 
     Raises:
         InvalidInput: an argument is out of range.
-        NotApplicable: the weight is below 1e-292.
+        NotApplicable: the weight is below 1e-292; ``cesaro_log_point`` has it.
     """
-    counts = path_counts(layers, mixing)
-    _checked_length(length)
-    if not 0 <= position < length:
-        raise invalid("position", f"must be in 0..{length - 1} (0-based)", position)
-    sums = power_sums(position + 1, length, max(layers - 1, 1))
-    # Newton's identities for the variables 1/(m p_1): their h_r stay between 1/r! and 1, whatever L is.
-    h = np.ones(layers)
-    for r in range(1, layers):
-        h[r] = np.dot(sums.scaled[:r], h[r - 1 :: -1]) / r
-    weight = float(np.dot(counts[1:], sums.first ** np.arange(layers) * h)) / length
-    if position == length - 1:
-        weight += float(counts[0])
+    weight = float(_point(length, layers, mixing, position).values())
     if weight < SMALLEST:
         raise _underflow(weight)
     return weight
 
 
-@final
-class Cesaro:
-    """The paper's discrete law as a theory. It needs ``mixing``: no formula for it from a config is known to fit."""
+def cesaro_log_point(length: int, layers: int, mixing: Mixing, position: int) -> float:
+    """Natural logarithm of ``cesaro_point``, also where the weight itself is below every float64.
 
-    name = "cesaro"
-    summary = "first-moment path weights of arXiv 2603.10123; needs mixing=..."
+    Absolute error of order 1e-16 times (H + the size of the logarithm). Source: derived here.
 
-    def predict(
-        self, architecture: Architecture, length: int, tokens: TokenLaw, options: Mapping[str, Any]
-    ) -> Profile:
-        """Path weights at the architecture's depth; ``options`` holds ``mixing``, one number or one per layer.
-
-        The law does not know the tokens: ``tokens`` is not used.
-
-        Raises:
-            InvalidInput: ``mixing`` is missing or out of range, ``length`` < 2, or an option is unknown.
-            NotApplicable: a weight is below 1e-292 (mixing close to 1 and many layers).
-        """
-        mixing = mixing_option(self.name, options)
-        values = cesaro_row(length, architecture.depth, mixing)
-        return Profile(
-            values,
-            PATH_WEIGHT,
-            f"paper's law, {mixing_words(mixing)}",
-            "expectation",
-            card=first_moment_card(architecture, length),
-            provenance=first_moment_provenance(self.name, architecture, length, mixing),
-        )
+    Raises:
+        InvalidInput: an argument is out of range.
+    """
+    return float(_point(length, layers, mixing, position).log())
 
 
-def _checked_length(length: int) -> int:
-    if not isinstance(length, int | np.integer) or isinstance(length, bool) or length < 2:
-        raise invalid("length", "must be a whole number >= 2", length)
-    return length
+def _point(length: int, layers: int, mixing: Mixing, position: int) -> Scaled:
+    counts = scaled_path_counts(layers, mixing)
+    position = checked_position("position", position, checked_length(length))
+    weight = counts[1:].times(log_moments(length, position, layers)).total().times(Scaled.of(1 / length))
+    return weight.plus(counts[0]) if position == length - 1 else weight
 
 
 def _underflow(weight: float) -> NotApplicable:
     return NotApplicable(
         f"the path weights must stay above {SMALLEST:.1g} to be float64 numbers, got {weight:.3g}; "
-        "use cesaro_log_row, which returns their logarithms"
+        "use cesaro_log_row or cesaro_log_point, which return logarithms"
     )
 
 
-CESARO = THEORIES.register("cesaro", Cesaro())
+CESARO = THEORIES.register(
+    "cesaro",
+    FirstMomentTheory(
+        "cesaro", "first-moment path weights of arXiv 2603.10123; needs mixing=...", "paper's law", cesaro_row
+    ),
+)

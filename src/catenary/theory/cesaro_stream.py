@@ -38,7 +38,7 @@ def stream_row(shares: Float64[np.ndarray, " L"], mixings: Float64[np.ndarray, "
 
 
 def stream_squares(shares: Float64[np.ndarray, " L"], factors: Float64[np.ndarray, " H"]) -> Float64[np.ndarray, " L"]:
-    r"""\(\sum_{r=0}^{H} (f_1 \cdots f_r)^2 [(Q^r)_j]^2\), \(Q^r\) from \(y = e_L\) by r sums \(\sum_{i \ge j} q_i y_i\).
+    r"""\(\sum_{r=0}^{H} (f_1 \cdots f_r)^2 s_r(j)^2\), \(s_0 = e_L\), \(s_r(j) = \sum_{i \ge j} q_i s_{r-1}(i)\).
 
     The same wave as ``stream_row``, in which the sum of squares travels along. Source: derived here.
 
@@ -106,6 +106,7 @@ def _compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
     import numba
 
     try:
-        return numba.njit(loop, cache=True)
+        compiled: Callable[..., Any] = numba.njit(loop, cache=True)
     except RuntimeError:  # numba finds no folder to keep it in
-        return numba.njit(loop)
+        compiled = numba.njit(loop)
+    return compiled

@@ -8,25 +8,18 @@ first token is never a sharp point on the scale of ln x. At position 10 it is -7
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, final, overload
+from typing import overload
 
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.architecture import Architecture
 from catenary.errors import NotApplicable, invalid
-from catenary.profile import Profile
-from catenary.protocols import TokenLaw
-from catenary.quantity import PATH_WEIGHT
-from catenary.theory.cesaro import SMALLEST
 from catenary.theory.firstmoment import (
+    SMALLEST,
+    FirstMomentTheory,
     Mixing,
-    first_moment_card,
-    first_moment_provenance,
+    checked_length,
     layer_mixing,
-    mixing_option,
-    mixing_words,
     path_counts,
 )
 from catenary.theory.kernels import Uniform
@@ -94,49 +87,36 @@ def midpoints(length: int) -> Float64[np.ndarray, " L"]:
     return (Uniform(length).counts - 0.5) / (length + 0.5)
 
 
-@final
-class CesaroDensity:
-    """The paper's continuous law, read at L positions. Its first ten positions must not be used."""
+def cesaro_density_row(length: int, layers: int, mixing: Mixing) -> Float64[np.ndarray, " L"]:
+    r"""\(\rho(x_j)/L\) at the ``midpoints``, plus the point mass at the last: the continuous law read at L positions.
 
-    name = "cesaro-density"
-    summary = "continuous limit of the first-moment law of arXiv 2603.10123; needs mixing=...; not for the first tokens"
+    Its sum is not 1: what the limit misses at the first tokens is missing from the sum (24 layers, mixing 0.3,
+    L = 512: 0.66). Its first ten positions must not be used. Source: derived here.
 
-    def predict(
-        self, architecture: Architecture, length: int, tokens: TokenLaw, options: Mapping[str, Any]
-    ) -> Profile:
-        """The density at each position over L, plus the point mass at the last.
-
-        The values do not sum to 1: what the limit misses at the first tokens is missing from the sum (24 layers,
-        mixing 0.3, L = 512: 0.66). The law does not know the tokens: ``tokens`` is not used.
-
-        Raises:
-            InvalidInput: ``mixing`` is missing or out of range, ``length`` < 2, or an option is unknown.
-            NotApplicable: the density at the last token is below 1e-292 (mixing close to 1 and many layers).
-        """
-        if length < 2:
-            raise invalid("length", "must be a whole number >= 2", length)
-        mixing = mixing_option(self.name, options)
-        layers = architecture.depth
-        values = cesaro_density(midpoints(length), layers, mixing) / length
-        values[-1] += spike_mass(layers, mixing)
-        if values.min() < SMALLEST:
-            raise NotApplicable(
-                f"theory {self.name!r} needs a density above {SMALLEST:.1g}, got {values.min():.3g} at the last token; "
-                "use a mixing further from 1"
-            )
-        return Profile(
-            values,
-            PATH_WEIGHT,
-            f"paper's continuous law, {mixing_words(mixing)}",
-            "expectation",
-            card=first_moment_card(
-                architecture,
-                length,
-                "Continuous limit: do not use it for the first 10 tokens. It is too low there, and at the first token "
-                "the error shrinks only with the logarithm of the length. Theory 'cesaro' is exact at every position.",
-            ),
-            provenance=first_moment_provenance(self.name, architecture, length, mixing),
+    Raises:
+        InvalidInput: an argument is out of range.
+        NotApplicable: the density at the last position is below 1e-292 (mixing close to 1 and many layers).
+    """
+    values = cesaro_density(midpoints(checked_length(length)), layers, mixing) / length
+    values[-1] += spike_mass(layers, mixing)
+    if values.min() < SMALLEST:
+        raise NotApplicable(
+            f"the density must stay above {SMALLEST:.1g}, got {values.min():.3g} at the last token; "
+            "use a mixing further from 1"
         )
+    return values
 
 
-CESARO_DENSITY = THEORIES.register("cesaro-density", CesaroDensity())
+CESARO_DENSITY = THEORIES.register(
+    "cesaro-density",
+    FirstMomentTheory(
+        "cesaro-density",
+        "continuous limit of the first-moment law of arXiv 2603.10123; needs mixing=...; not for the first tokens",
+        "paper's continuous law",
+        cesaro_density_row,
+        (
+            "Continuous limit: do not use it for the first 10 tokens. It is too low there, and at the first token "
+            "the error shrinks only with the logarithm of the length. Theory 'cesaro' is exact at every position.",
+        ),
+    ),
+)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +12,33 @@ from jaxtyping import Float64
 
 from catenary.architecture import Architecture
 from catenary.errors import invalid
+from catenary.profile import Profile
+from catenary.protocols import TokenLaw
+from catenary.quantity import PATH_WEIGHT
+from catenary.theory.scaled import FAR, Scaled
 from catenary.theory.theories import check_options
 from catenary.validity import ValidityCard
 
 Mixing = float | Sequence[float] | npt.NDArray[np.float64]
 """The attention branch's share alpha of a layer's output: one number, or one per layer, as ``layer_mixing`` checks."""
+
+
+SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
+"""Below this (1e-292) a sum of float64 products may have lost terms to underflow."""
+
+
+def checked_length(length: int) -> int:
+    """``length`` if it is a whole number >= 2; raises ``InvalidInput`` otherwise."""
+    if not isinstance(length, int | np.integer) or isinstance(length, bool) or length < 2:
+        raise invalid("length", "must be a whole number >= 2", length)
+    return int(length)
+
+
+def checked_position(name: str, position: int, count: int) -> int:
+    """``position`` if it is a whole number in 0..count-1; raises ``InvalidInput`` otherwise."""
+    if not isinstance(position, int | np.integer) or isinstance(position, bool) or not 0 <= position < count:
+        raise invalid(name, f"must be in 0..{count - 1} (0-based)", position)
+    return int(position)
 
 
 def layer_mixing(layers: int, mixing: Mixing) -> Float64[np.ndarray, " {layers}"]:
@@ -53,12 +76,16 @@ def path_counts(layers: int, mixing: Mixing) -> Float64[np.ndarray, " {layers}+1
     O(H^2), relative error of order H times 1e-16. Source: arXiv 2603.10123, section 3.1, for constant mixing; derived
     here for one mixing per layer.
     """
+    return scaled_path_counts(layers, mixing).values()
+
+
+def scaled_path_counts(layers: int, mixing: Mixing) -> Scaled:
+    """``path_counts`` without its loss of weights below 1e-308."""
     mixings = layer_mixing(layers, mixing)
-    counts = np.zeros(layers + 1)
-    counts[0] = 1.0
+    counts = Scaled.of(np.eye(1, layers + 1)[0])
     for a in mixings:
-        counts[1:] = (1 - a) * counts[1:] + a * counts[:-1]
-        counts[0] *= 1 - a
+        passed = Scaled(np.append(0.0, counts.mantissa[:-1]), np.append(-FAR, counts.exponent[:-1]))
+        counts = counts.times(Scaled.of(1 - a)).plus(passed.times(Scaled.of(a)))
     return counts
 
 
@@ -81,15 +108,50 @@ def mixing_words(mixing: Mixing) -> str:
     return f"mixing {values.min():.3g} to {values.max():.3g}"
 
 
-def first_moment_provenance(theory: str, architecture: Architecture, length: int, mixing: Mixing) -> dict[str, Any]:
-    """What is needed to compute a first-moment profile again, as plain JSON values."""
-    return {
-        "theory": theory,
-        "architecture": architecture.name,
-        "layers": architecture.depth,
-        "length": length,
-        "mixing": np.asarray(mixing, dtype=np.float64).tolist(),
-    }
+@final
+@dataclass(eq=False)
+class FirstMomentTheory:
+    """A first-moment law as a theory. It needs ``mixing``: no formula for it from a config is known to fit.
+
+    Attributes:
+        name, summary: as ``Theory`` has them.
+        law: what a legend calls it.
+        row: the values at every position, from length, layers and mixing.
+        statements: what its card says beyond what every first-moment law's card says.
+    """
+
+    name: str
+    summary: str
+    law: str
+    row: Callable[[int, int, Mixing], Float64[np.ndarray, " L"]]
+    statements: tuple[str, ...] = ()
+
+    def predict(
+        self, architecture: Architecture, length: int, tokens: TokenLaw, options: Mapping[str, Any]
+    ) -> Profile:
+        """The row at the architecture's depth; ``options`` holds ``mixing``, one number or one per layer.
+
+        The law does not know the tokens: ``tokens`` is not used.
+
+        Raises:
+            InvalidInput: ``mixing`` is missing or out of range, ``length`` < 2, or an option is unknown.
+            NotApplicable: a value is below 1e-292 (mixing close to 1 and many layers).
+        """
+        mixing = mixing_option(self.name, options)
+        return Profile(
+            self.row(length, architecture.depth, mixing),
+            PATH_WEIGHT,
+            f"{self.law}, {mixing_words(mixing)}",
+            "expectation",
+            card=first_moment_card(architecture, length, *self.statements),
+            provenance={
+                "theory": self.name,
+                "architecture": architecture.name,
+                "layers": architecture.depth,
+                "length": length,
+                "mixing": np.asarray(mixing, dtype=np.float64).tolist(),
+            },
+        )
 
 
 def first_moment_card(architecture: Architecture, length: int, *statements: str) -> ValidityCard:
