@@ -13,14 +13,13 @@ from functools import cache
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.architecture import Architecture, Attention, Branch, Kernel, Layer
+from catenary.architecture import Architecture, Attention, Branch, Layer
 from catenary.errors import invalid
-from catenary.theory.attending import AttentionMixer, Heads
-from catenary.theory.couplings import COUPLINGS
+from catenary.theory.attention import PositionsOf, attention_mixer
 from catenary.theory.feed_forward import FeedForwardMixer, feed_forward_kernels
 from catenary.theory.kernels import operator
 from catenary.theory.mixers import Mixer
-from catenary.theory.pairs import Pairs, Positions, Singles, Vector
+from catenary.theory.pairs import Pairs, Singles, Vector
 from catenary.theory.steps import Move, Part, PassedMove, unit_scale
 
 FULL_TAPE = 1 << 30
@@ -28,9 +27,6 @@ FULL_TAPE = 1 << 30
 
 MEMORY_LIMIT = 16 << 30
 """Bytes above which an exact prediction is refused."""
-
-PositionsOf = Callable[[Kernel], Positions]
-"""From a mean attention kernel to its averages on the recursion's positions."""
 
 MakeMixer = Callable[[Branch], Mixer]
 """From a branch to what it does to covariances; asked once per branch of the network, in order."""
@@ -96,20 +92,12 @@ def mixers(
         InvalidInput: an unknown coupling.
         NotApplicable: an attention kernel, activation or logit variance the law does not cover (when one is made).
     """
-    make, width = COUPLINGS[coupling], architecture.width
+    width = architecture.width
 
-    def attention_mixer(attention: Attention, own_norm: bool) -> AttentionMixer:
-        heads = []
-        for group in attention.groups:
-            positions = positions_of(group.kernel)
-            law = make(attention, width, positions.counts, positions.sizes, finite_width)
-            heads.append(Heads(group.heads / attention.heads, positions, law))
-        return AttentionMixer(attention.gain(width), tuple(heads), own_norm)
-
-    @cache
     def mixer_of(branch: Branch) -> Mixer:
         if isinstance(branch.mix, Attention):
-            return attention_mixer(branch.mix, branch.mix.qk_norm and branch.before is None)
+            own_norm = branch.mix.qk_norm and branch.before is None
+            return attention_mixer(branch.mix, width, positions_of, coupling, finite_width, own_norm)
         return FeedForwardMixer(feed_forward_kernels(branch.mix, width))
 
     return mixer_of
