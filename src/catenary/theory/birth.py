@@ -94,6 +94,7 @@ def mixers(
     """
     width = architecture.width
 
+    @cache
     def mixer_of(branch: Branch) -> Mixer:
         if isinstance(branch.mix, Attention):
             own_norm = branch.mix.qk_norm and branch.before is None

@@ -14,7 +14,8 @@ from jaxtyping import Float64, Int64
 
 from catenary.architecture import Architecture, Causal, Kernel
 from catenary.errors import NotApplicable
-from catenary.theory.birth import PositionsOf, birth_energies, embedded, mixers
+from catenary.theory.attention import PositionsOf
+from catenary.theory.birth import birth_energies, embedded, mixers
 from catenary.theory.pairs import Matrix, Mean, Pairs, Vector
 
 HEAD, TAIL, RATIO = 48, 24, 1.06
