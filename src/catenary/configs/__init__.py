@@ -4,7 +4,20 @@ Reading order: `locate` finds the config, `fields` reads it with types, `family`
 block that most families share. A new family is one file and one line below.
 """
 
+from catenary.configs import biogpt as biogpt
+from catenary.configs import bloom as bloom
+from catenary.configs import ctrl as ctrl
+from catenary.configs import falcon as falcon
 from catenary.configs import gpt2 as gpt2
+from catenary.configs import gpt_bigcode as gpt_bigcode
+from catenary.configs import gpt_neo as gpt_neo
+from catenary.configs import gpt_neox as gpt_neox
+from catenary.configs import gptj as gptj
 from catenary.configs import llama as llama
 from catenary.configs import mistral as mistral
+from catenary.configs import mpt as mpt
+from catenary.configs import openai_gpt as openai_gpt
+from catenary.configs import opt as opt
+from catenary.configs import persimmon as persimmon
 from catenary.configs import qwen2 as qwen2
+from catenary.configs import xglm as xglm
