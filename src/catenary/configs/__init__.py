@@ -6,16 +6,24 @@ block that most families share. A new family is one file and one line below.
 
 from catenary.configs import biogpt as biogpt
 from catenary.configs import bloom as bloom
+from catenary.configs import cohere as cohere
 from catenary.configs import ctrl as ctrl
 from catenary.configs import falcon as falcon
+from catenary.configs import gemma as gemma
+from catenary.configs import glm as glm
 from catenary.configs import gpt2 as gpt2
 from catenary.configs import gpt_bigcode as gpt_bigcode
 from catenary.configs import gpt_neo as gpt_neo
 from catenary.configs import gpt_neox as gpt_neox
 from catenary.configs import gptj as gptj
+from catenary.configs import granite as granite
+from catenary.configs import inner_norm as inner_norm
+from catenary.configs import layer_norm as layer_norm
 from catenary.configs import llama as llama
 from catenary.configs import mistral as mistral
 from catenary.configs import mpt as mpt
+from catenary.configs import nanochat as nanochat
+from catenary.configs import olmo as olmo
 from catenary.configs import openai_gpt as openai_gpt
 from catenary.configs import opt as opt
 from catenary.configs import persimmon as persimmon

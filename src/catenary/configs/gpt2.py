@@ -11,6 +11,7 @@ from catenary.configs.decoder import (
     decoder,
     even_split,
     read_feed_forward,
+    read_heads,
     read_length,
     read_norm,
     read_sizes,
@@ -34,8 +35,7 @@ def gpt2(fields: Fields) -> Architecture:
         hint = "transformers would set every GPT-2 matrix to zero, and every profile with it"
         raise invalid("initializer_range", "must be > 0", 0.0, hint)
     head_dim = even_split(fields)
-    heads = fields.integer("num_attention_heads", most=limits.HEADS)
-    sizes = read_sizes(fields, head_dim=head_dim, kv_heads=heads)
+    sizes = read_sizes(fields, head_dim=head_dim, kv_heads=read_heads(fields))
     small = sizes.std / (2 * sizes.depth) ** 0.5
     scale = head_dim**-0.5 if fields.boolean("scale_attn_weights") else 1.0
     heads_of = attentions(sizes, query_scale=scale, output_std=small)

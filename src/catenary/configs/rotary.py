@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from catenary.architecture import Rotary
@@ -27,21 +27,40 @@ class Turning:
     logit_factor: float = 1.0
 
 
-def read_turnings(
-    fields: Fields, head_dim: int, kinds: Sequence[str], *, partial: float = 1.0
-) -> tuple[Turning, ...]:
+def read_turnings(fields: Fields, head_dim: int, kinds: Sequence[str], *, partial: float = 1.0) -> tuple[Turning, ...]:
     """One ``read_turning`` per layer, for layers of these kinds."""
     found = {kind: read_turning(fields, head_dim, kind, partial=partial) for kind in dict.fromkeys(kinds)}
     return tuple(found[kind] for kind in kinds)
 
 
+def read_local_turnings(fields: Fields, head_dim: int, kinds: Sequence[str]) -> tuple[Turning, ...]:
+    """One rotation per layer where sliding layers have their own, as in Gemma 3 and OLMo 3.
+
+    ``rope_scaling`` and ``rope_theta`` are those of the full layers; sliding layers are not scaled and have the base
+    ``rope_local_base_freq``, or the class's own, unless ``rope_parameters`` hold one object per kind.
+    """
+    full = read_turning(fields, head_dim)
+    if "sliding_attention" not in kinds:
+        return (full,) * len(kinds)
+    local = _turning(fields, _part(fields, "sliding_attention", nested=True), head_dim, "sliding_attention",
+                     base="rope_local_base_freq")  # fmt: skip
+    return tuple(local if kind == "sliding_attention" else full for kind in kinds)
+
+
 def read_turning(
-    fields: Fields, head_dim: int, kind: str = "full_attention", *, partial: float = 1.0, theta: float | None = None
+    fields: Fields,
+    head_dim: int,
+    kind: str = "full_attention",
+    *,
+    partial: float = 1.0,
+    theta: float | None = None,
+    also: Mapping[str, str] | None = None,
 ) -> Turning:
     r"""Read ``rope_parameters``, or the older ``rope_scaling``, ``rope_theta`` and ``partial_rotary_factor``.
 
     Of each head the first \(2 \lceil \lfloor f h_d \rfloor / 2 \rceil\) channels turn, f the partial factor
     (``partial``: the class's own). ``theta``: the class's base for this kind of layer where the config gives none.
+    ``also``: scaling types that the class reads as another.
 
     The rotation itself never changes which keys are visible, nor the variance of a logit. But transformers
     multiplies the cosines and sines of *yarn* and *longrope* by an attention factor m, so that every logit
@@ -51,21 +70,43 @@ def read_turning(
     Raises:
         InvalidInput: a field of the wrong type or out of range, or an odd head that is turned whole.
     """
+    return _turning(fields, _part(fields, kind), head_dim, kind, partial=partial, theta=theta, also=also)
+
+
+def _part(fields: Fields, kind: str, *, nested: bool = False) -> Fields | None:
+    """The object that describes layers of ``kind``; with ``nested`` only one that is theirs alone."""
     part = fields.optional_part("rope_scaling") or fields.optional_part("rope_parameters")
     if part is not None and any(part.has(name) for name in LAYER_KINDS):
-        part = part.optional_part(kind)
+        return part.optional_part(kind)
+    return None if nested else part
+
+
+def _turning(
+    fields: Fields,
+    part: Fields | None,
+    head_dim: int,
+    kind: str,
+    *,
+    base: str = "rope_theta",
+    partial: float = 1.0,
+    theta: float | None = None,
+    also: Mapping[str, str] | None = None,
+) -> Turning:
     factor = _number(part, fields, "partial_rotary_factor", 1.0)
     turned = int(head_dim * (partial if factor is None else factor))
     if turned % 2 and turned == head_dim:
         raise invalid("head_dim", "must be even for rotary positions", head_dim)
-    base = _number(part, fields, "rope_theta", limits.THETA, least=1.0)
-    if base is None:
-        base = _class_theta(fields, kind) if theta is None else theta
-        fields.assume("rope_theta", base, f"left out; the default of transformers' {fields.family}")
-    rotary = Rotary(base, turned + turned % 2)
+    found = part.optional_number("rope_theta", most=limits.THETA, least=1.0) if part is not None else None
+    if found is None:
+        found = fields.optional_number(base, most=limits.THETA, least=1.0)
+    if found is None:
+        found = _class_theta(fields, kind) if theta is None else theta
+        fields.assume(base, found, f"left out; the default of transformers' {fields.family}")
+    rotary = Rotary(found, turned + turned % 2)
     if part is None:
         return Turning(rotary)
     scaling = part.text("rope_type", "type") if part.has("rope_type") or part.has("type") else "default"
+    scaling = (also or {}).get(scaling, scaling)
     attention = _attention_factor(scaling, part, fields)
     if scaling != "default":
         effect = f"; every attention logit is multiplied by {attention**2:.4g}" if attention != 1.0 else ""
