@@ -1,6 +1,6 @@
 r"""Symmetric functions of two positions, and their averages over what attention mixes.
 
-The second-moment recursion needs a covariance of every pair of tokens. ``Pairs`` holds one; ``Averages`` is what a
+The second-moment recursion needs a covariance of every pair of tokens. ``Pairs`` holds one; ``Positions`` is what a
 set of positions can do with it. Every position by itself (``Singles``) gives the exact recursion; groups of alike
 positions (``catenary.theory.coarse``) give a cheap one. The recursion is written once, for either.
 """
@@ -79,7 +79,7 @@ class Positions(Protocol):
 
     @property
     def counts(self) -> Vector:
-        """How many tokens each query sees."""
+        """How many tokens each query sees (ALiBi: the participation number of its row)."""
         ...
 
     @property
@@ -117,8 +117,8 @@ class Singles:
 
     @property
     def counts(self) -> Vector:
-        """How many tokens each query sees: 1..L."""
-        return np.arange(1.0, self.kernel.length + 1.0)
+        """How many tokens each query sees (ALiBi: the participation number of its row)."""
+        return self.kernel.counts
 
     @property
     def sizes(self) -> Vector:
