@@ -335,7 +335,7 @@ def test_eight_long_curves_still_fit(tmp_path: Path) -> None:
 
 def test_equal_cards_are_shown_once(tmp_path: Path) -> None:
     made = write_report([predicted(64, label="one"), predicted(64, label="two")], tmp_path, comparisons=[])
-    assert read(made).text.count("one; two attention-logit variance") == 1
+    assert read(made).text.count("one; two trust amber") == 1
 
 
 @pytest.mark.parametrize("entry", ["toy", {"name": "toy", "weights": "pretrained"}])

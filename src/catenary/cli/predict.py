@@ -10,6 +10,7 @@ import typer
 from catenary.cli import options
 from catenary.cli.app import app
 from catenary.cli.terminal import print_json
+from catenary.cli.what_if import refuse_with_what_if, what_if
 
 if TYPE_CHECKING:
     from catenary.profile import Profile
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 - `catenary predict ./config.json --repeat-probability 0.01`
 - `catenary predict gpt2 --coupling first-order --json`
 - `catenary predict llama-3-8b --out out/llama` writes data and a page
+- `catenary predict gpt2 --vary num_hidden_layers=12:48:12` tries other depths
+- `catenary predict qwen3-8b --sensitivities` says which field moves the shape most
 """
 )
 def predict(
@@ -41,6 +44,13 @@ def predict(
     ids: Annotated[
         Path | None, typer.Option("--ids", help="Token ids, .npy or a JSON list: one window or several, L each.")
     ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", help="FIELD=VALUE,VALUE or FIELD=FIRST:LAST:STEP; several give every combination."),
+    ] = None,
+    sensitivity: Annotated[
+        bool, typer.Option("--sensitivities", help="d ln(index) / d ln(field) for every number in the config.")
+    ] = False,
     init_std: options.INIT_STD = None,
     revision: options.REVISION = None,
     out: options.OUT = None,
@@ -57,13 +67,19 @@ def predict(
     if not quiet:
         typer.echo(f"{located.source}\n{architecture.describe()}", err=True)
     given = {"coupling": coupling, "method": method, "mixing": mixing}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    if vary or sensitivity:
+        laws = {"theory": theory, "repeat_probability": repeat_probability, **chosen}
+        refuse_with_what_if(ids=ids, init_std=init_std)
+        what_if(model, vary or [], sensitivity, length, revision, laws, out, json, quiet)
+        return
     profile = catenary.predict(
         architecture,
         length=length,
         theory=theory,
         ids=None if ids is None else _read_ids(ids),
         repeat_probability=repeat_probability,
-        **{name: value for name, value in given.items() if value is not None},
+        **chosen,
     )
     shape = catenary.describe(profile)
     page = None
@@ -94,6 +110,8 @@ def predict(
         )
         return
     typer.echo(shape.table())
+    if profile.card is not None and profile.card.sentence:
+        typer.echo(f"  trust: {profile.card.light}. {profile.card.sentence}")
     for line in profile.card.statements if profile.card else ():
         typer.echo(f"  note: {line}")
     if page is not None:

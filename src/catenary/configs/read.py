@@ -56,11 +56,24 @@ def read_config(
     return replace(architecture, name=located.name, source=located.source)
 
 
-def _read(config: Mapping[str, Any], std: float | None) -> Architecture:
-    model_type, part = _text_part(config)
-    family = FAMILIES[model_type]
+def open_fields(config: Mapping[str, Any]) -> Fields:
+    """The fields of the text part of ``config``, nothing read yet.
+
+    Raises:
+        InvalidInput, NotApplicable: no family reads this config; the message says why.
+    """
+    model_type, part = text_part(config)
+    return Fields(part, model_type, _facts(model_type), sparse=part is not config)
+
+
+def _facts(model_type: str) -> ClassFacts:
     known = class_facts(model_type)
-    facts = ClassFacts({**known.defaults, **family.defaults}, known.names, known.theta)
+    return ClassFacts({**known.defaults, **FAMILIES[model_type].defaults}, known.names, known.theta)
+
+
+def _read(config: Mapping[str, Any], std: float | None) -> Architecture:
+    model_type, part = text_part(config)
+    family, facts = FAMILIES[model_type], _facts(model_type)
     std_field = next((name for name in STD_FIELDS if name in facts.defaults), STD_FIELDS[0])
     chosen = part if std is None else {**part, std_field: std}
     fields = Fields(chosen, model_type, facts, sparse=part is not config)
@@ -81,7 +94,7 @@ def _read(config: Mapping[str, Any], std: float | None) -> Architecture:
     return replace(architecture, assumed=fields.assumed, not_expressed=fields.notes)
 
 
-def _text_part(config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+def text_part(config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The model type and the object that describes the text decoder: the config itself, or its ``text_config``."""
     model_type = config.get("model_type")
     if model_type is None:

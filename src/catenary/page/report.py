@@ -21,7 +21,8 @@ from catenary.page import view
 from catenary.page.answer import agreement, answers, ordered, subjects
 from catenary.page.cite import bibtex
 from catenary.page.claims import claims
-from catenary.page.embed import asset, chart_colours, chart_library, data_link, hash_source, json_text, packed
+from catenary.page.embed import asset, chart_colours, chart_library, data_link, json_text, packed
+from catenary.page.template import policy, template
 from catenary.profile import Profile
 from catenary.sample import Sample
 from catenary.shape import Shape
@@ -121,7 +122,7 @@ def write_report(
     data = {figure.name: figure.spec | {"datasets": {"drawn": packed(figure.spec["datasets"]["drawn"])}}
             for figure in figures}
     quantity = single[0].quantity
-    page = _environment().get_template("page.jinja").render(
+    page = template("page.jinja").render(
         title=clean(title or view.model_name(single) or "Position profile", 120),
         notes=[clean(note, 600) for note in notes],
         quantity=quantity,
@@ -144,8 +145,7 @@ def write_report(
         style=asset("style.css") + chart_colours(_THEME),
         library=library,
         script=script,
-        policy=Markup(f"default-src 'none'; script-src {hash_source(library)} {hash_source(script)}; "
-               "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"),
+        policy=policy(library, script),
         data=json_text(data),
         version=__version__,
     )
@@ -233,15 +233,3 @@ def _csv_link(single: Sequence[view.Part]) -> Markup:
 
     table = to_csv({curve.label: curve.profile for part in single for curve in curves([part])}).encode()
     return data_link(table, "text/csv;charset=utf-8") if len(table) <= LARGEST_TABLE else Markup()
-
-
-def _environment() -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(loader=PackageLoader("catenary", "page"), autoescape=True, undefined=StrictUndefined,
-                       trim_blocks=True, lstrip_blocks=True, finalize=_printable)
-
-
-def _printable(value: Any) -> Any:
-    """Text from outside as one printable line; marked-up text is ours and passes as it is."""
-    return clean(value, 4000) if type(value) is str and value else value

@@ -264,8 +264,12 @@ def cards(single: Sequence[Part]) -> list[Card]:
 
 def _card_lines(card: ValidityCard) -> tuple[tuple[str, str], ...]:
     error, spread = card.expected_median_error, card.token_spread
+    variances = card.layer_variances
+    by_layer = f", {number(min(variances))} to {number(max(variances))} over layers" if len(set(variances)) > 1 else ""
     return (
-        ("attention-logit variance at birth", number(card.logit_variance)),
+        ("trust", f"{card.light}: {card.sentence}" if card.sentence else card.light),
+        ("attention-logit variance at birth", f"{number(card.logit_variance)}{by_layer}"),
+        ("condensed attention (v > 2 ln i)", f"the first {card.condensed:,} tokens" if card.condensed > 1 else "none"),
         ("width", f"{card.width:,}"),
         ("length / width", number(card.length_over_width)),
         ("expected median error", "never measured in this regime" if error is None else f"{number(error)} dex"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from catenary.architecture import Architecture
-from catenary.validity import ValidityCard
+from catenary.validity import Light, ValidityCard
 
 SPREAD_VARIANCES = (0.13, 0.36, 0.85, 1.64, 2.7, 6.25)
 SPREADS = (0.12, 0.17, 0.24, 0.30, 0.32, 0.35)
@@ -31,6 +32,10 @@ MEASURED_REACH = 4.0
 """Largest length/width at which the law was compared with networks."""
 
 
+TRUSTED = 0.03
+"""dex. Up to this median error (7 %) a prediction is shown green."""
+
+
 @dataclass(frozen=True)
 class Regime:
     """What a prediction was made of, as far as its validity depends on it."""
@@ -51,9 +56,15 @@ def birth_card(architecture: Architecture, regime: Regime) -> ValidityCard:
     variance = architecture.logit_variance
     reach = regime.length / architecture.width
     steps = (REPEATED_ERRORS if regime.repeated else ERRORS).get(regime.coupling, ())
-    error = next((error for bound, error in steps if variance <= bound), None)
+    error = next((error for bound, error in steps if variance <= bound * (1 + 1e-9)), None)
     if reach > MEASURED_REACH:
         error = None
+    variances = tuple(
+        max(attention.logit_variance(architecture.width) for attention in layer.attentions)
+        for layer in architecture.layers
+        if layer.attentions
+    )
+    light, sentence = _glance(architecture, regime, error)
     return ValidityCard(
         logit_variance=variance,
         width=architecture.width,
@@ -63,7 +74,31 @@ def birth_card(architecture: Architecture, regime: Regime) -> ValidityCard:
         statements=tuple(_statements(architecture, regime, error)),
         assumed=architecture.assumed,
         not_expressed=architecture.not_expressed,
+        light=light,
+        sentence=sentence,
+        layer_variances=variances,
+        condensed=min(regime.length, int(math.exp(min(variance, 100.0) / 2))) if variance > 0 else 0,
     )
+
+
+def _glance(architecture: Architecture, regime: Regime, error: float | None) -> tuple[Light, str]:
+    """The traffic light and its sentence: the first reason that applies, the worst first."""
+    variance = architecture.logit_variance
+    if error is None and variance > 10.7:
+        return "red", f"Logit variance {variance:.3g}: the law was never measured above 10.7; do not rely on it."
+    if error is None and regime.length / architecture.width > MEASURED_REACH:
+        return "amber", "Longer than four times the width: the finite-width term is extrapolated there."
+    if error is None:
+        return "red", f"The {regime.coupling} coupling with this input was not measured at logit variance {variance:.2g}."
+    if architecture.not_expressed:
+        return "amber", f"The config says something the law leaves out: {architecture.not_expressed[0]}."
+    if error > TRUSTED:
+        return "amber", f"Measured here, with a median error of up to {error:.2g} dex ({_per_cent(error)} %)."
+    return "green", f"Measured in this regime: median error at most {error:.2g} dex ({_per_cent(error)} %)."
+
+
+def _per_cent(dex: float) -> str:
+    return f"{100 * (10**dex - 1):.0f}"
 
 
 def token_spread(variance: float) -> float | None:

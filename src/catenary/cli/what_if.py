@@ -1,0 +1,82 @@
+"""The what-if part of `catenary predict`: other values of config fields, and which field moves the shape most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from catenary.cli.terminal import observing, print_json
+
+
+def refuse_with_what_if(**given: object) -> None:
+    """Refuse options that a what-if does not take."""
+    from catenary.errors import invalid
+
+    hints = {"init_std": "vary initializer_range instead", "ids": "use --repeat-probability"}
+    for name, value in given.items():
+        if value is not None:
+            raise invalid(name, "cannot go with --vary or --sensitivities", str(value), hints[name])
+
+
+def what_if(
+    model: str,
+    axes: list[str],
+    sensitivity: bool,
+    length: int,
+    revision: str | None,
+    laws: Mapping[str, Any],
+    out: Path | None,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """Predict every combination of ``axes``, or the sensitivities, or both; print, and write where ``out`` says."""
+    from catenary.explore.grid import parse_axis
+    from catenary.explore.sensitivity import sensitivities
+    from catenary.explore.variation import vary
+
+    parsed = [parse_axis(text) for text in axes]
+    result: dict[str, Any] = {}
+    with observing(quiet) as observer:
+        options: dict[str, Any] = {"length": length, "revision": revision, **laws}
+        if parsed:
+            variation = vary(model, parsed, progress=_bar(observer, "variants"), **options)
+            result["variation"] = variation.rows()
+        if sensitivity:
+            knobs = sensitivities(model, progress=_bar(observer, "fields"), **options)
+            result["sensitivities"] = knobs.to_dict()["knobs"]
+    if parsed and out is not None:
+        from catenary.page.variation import write_variation
+
+        result["written"] = str(write_variation(variation, out))
+    if sensitivity and out is not None:
+        from catenary.provenance import canonical_json
+        from catenary.store import make_folder, write_text
+
+        make_folder(out)
+        write_text(out / "sensitivities.json", canonical_json(knobs.to_dict(), indent=1) + "\n")
+        result.setdefault("written", str(out / "sensitivities.json"))
+    if json:
+        print_json({"model": model, "length": length, **result})
+        return
+    if parsed:
+        typer.echo(variation.table())
+    if sensitivity:
+        typer.echo(knobs.table())
+    if "written" in result:
+        typer.echo(f"written: {result['written']}")
+
+
+def _bar(observer: Any, label: str) -> Callable[[int, int], None]:
+    """A progress callback that shows one bar for its whole run."""
+
+    def step(done: int, total: int) -> None:
+        if done == 1:
+            observer.begin(label, total)
+        observer.advance(1)
+        if done == total:
+            observer.end()
+
+    return step

@@ -1,0 +1,156 @@
+"""The birth profiles of many public models, one row each: shape, validity, and the knob that moves it most."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from catenary.architecture import Architecture
+from catenary.configs.locate import Located, locate_config
+from catenary.configs.presets import list_presets
+from catenary.configs.read import read_config
+from catenary.errors import InvalidInput, NotApplicable, invalid
+from catenary.explore.sensitivity import sensitivities
+from catenary.profile import Profile
+from catenary.reading import align, finite, number
+from catenary.shape import Shape, describe
+from catenary.theory.prediction import predict
+
+COLUMNS = ("share first tenth", "share body", "share last", "first/mid", "last/mid", "peak/trough", "argmin")
+"""The numbers of a row."""
+
+MOVED = ("first/mid", "last/mid", "peak/trough")
+"""The indices whose strongest knob a row names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One model: what it is, its profile at birth, and per index of ``MOVED`` the knob that moves it most."""
+
+    model: str
+    source: str
+    architecture: Architecture
+    profile: Profile
+    shape: Shape
+    knobs: tuple[str, ...]
+
+    def numbers(self) -> dict[str, float]:
+        """The values of ``COLUMNS``; the body is all but the first tenth and the last token."""
+        values = {name: self.shape[name].value for name in COLUMNS if name != "share body"}
+        values["share body"] = 1 - values["share first tenth"] - values["share last"]
+        return {name: values[name] for name in COLUMNS}
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A model whose config is not covered, and why."""
+
+    model: str
+    source: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Atlas:
+    """All models at one length, in the order asked for; those that are not covered apart."""
+
+    length: int
+    rows: tuple[Row, ...]
+    refused: tuple[Refused, ...]
+
+    def table(self) -> str:
+        """One line per model."""
+        heading = ("model", "family", *COLUMNS, "logit variance", "trust", "moved most by", "verdict")
+        lines: list[tuple[str, ...]] = [heading]
+        for row in self.rows:
+            card = row.profile.card
+            lines.append(
+                (
+                    row.model,
+                    row.architecture.family,
+                    *(number(value) for value in row.numbers().values()),
+                    number(row.architecture.logit_variance),
+                    card.light if card else "",
+                    row.knobs[0] if row.knobs else "",
+                    row.shape.verdict.words,
+                )
+            )
+        return "\n".join([align(lines), *(f"{entry.model}: not covered: {entry.reason}" for entry in self.refused)])
+
+    def records(self) -> list[dict[str, Any]]:
+        """The table as plain JSON values."""
+        found = []
+        for row in self.rows:
+            a, card = row.architecture, row.profile.card
+            record: dict[str, Any] = {"model": row.model, "source": row.source}
+            record |= {"family": a.family, "layers": a.depth, "width": a.width, "logit_variance": a.logit_variance}
+            record |= {name: finite(value) for name, value in row.numbers().items()}
+            record |= {"verdict": row.shape.verdict.words, "trust": card.light if card else ""}
+            record |= {f"knob of {name}": knob for name, knob in zip(MOVED, row.knobs, strict=False)}
+            found.append(record)
+        return found + [{"model": r.model, "source": r.source, "refusal": r.reason} for r in self.refused]
+
+    def to_csv(self) -> str:
+        """The records as CSV with a heading line."""
+        records = self.records()
+        names = list(dict.fromkeys(name for record in records for name in record))
+        file = io.StringIO()
+        writer = csv.DictWriter(file, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(records)
+        return file.getvalue()
+
+
+def survey(
+    models: Sequence[str] | None = None,
+    *,
+    length: int = 2048,
+    knobs: bool = True,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Atlas:
+    """Predict the profile of each model at birth and find the knobs that move it most.
+
+    Args:
+        models: presets, hub ids or paths; every shipped preset where None.
+        length: L of every prediction, whatever the model's own context.
+        knobs: also compute the sensitivities, about ten predictions more for each model.
+        progress: called with (done, all, model) before each model.
+
+    Raises:
+        InvalidInput: an empty list, or no model of it is covered (with the first reason).
+        MissingResource: no model of a name.
+    """
+    names = list(list_presets() if models is None else models)
+    if not names:
+        raise invalid("models", "must name at least one model", names)
+    rows, refused = [], []
+    for done, name in enumerate(names):
+        if progress is not None:
+            progress(done, len(names), name)
+        located = locate_config(name)
+        try:
+            rows.append(_row(name, located, length, knobs))
+        except (InvalidInput, NotApplicable) as error:
+            refused.append(Refused(located.name, located.source, str(error)))
+    if not rows:
+        raise NotApplicable(f"no model is covered; the first, {refused[0].model}: {refused[0].reason}")
+    return Atlas(length, tuple(rows), tuple(refused))
+
+
+def _row(model: str, located: Located, length: int, knobs: bool) -> Row:
+    architecture = read_config(model)
+    profile = predict(architecture, length=length).relabel(located.name)
+    moved = _strongest(model, length) if knobs else ()
+    return Row(located.name, located.source, architecture, profile, describe(profile), moved)
+
+
+def _strongest(model: str, length: int) -> tuple[str, ...]:
+    found = sensitivities(model, length=length)
+    named = []
+    for index in MOVED:
+        knob = found.strongest(index)
+        named.append("nothing" if knob is None else f"{knob.field} ({knob.elasticity[index]:+.2f})")
+    return tuple(named)

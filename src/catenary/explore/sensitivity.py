@@ -1,0 +1,155 @@
+r"""Which knob bends the profile: \(d\ln(\text{index})/d\ln(\text{field})\) for every number in a config."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from catenary.architecture import Architecture
+from catenary.configs.locate import locate_config
+from catenary.configs.read import read_config
+from catenary.errors import InvalidInput, NotApplicable
+from catenary.explore.changed import changed_config, read_fields
+from catenary.reading import align
+from catenary.shape import describe
+from catenary.theory.prediction import predict
+
+WATCHED = ("first/mid", "last/mid", "peak/trough", "share first tenth", "share last")
+"""The indices whose elasticities are computed; all are positive."""
+
+STEPS = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+"""Relative changes of a whole number, tried in order until the config allows one: widths must divide by heads."""
+
+SMALL = 1 / 64
+"""Relative change of a real number: small against the curvature, large against rounding (1e-12)."""
+
+NEGLIGIBLE = 5e-4
+"""A field whose elasticities all print as 0.000 is left out."""
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One field: its value, the value it was moved to, and the elasticity of each index in ``WATCHED``."""
+
+    field: str
+    value: float
+    moved_to: float
+    elasticity: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Sensitivities:
+    """The knobs of one model at one length, the strongest first."""
+
+    model: str
+    length: int
+    knobs: tuple[Knob, ...]
+
+    def strongest(self, index: str) -> Knob | None:
+        """The knob with the largest elasticity of ``index`` by size; None where no field moves anything."""
+        return max(self.knobs, key=lambda knob: abs(knob.elasticity[index]), default=None)
+
+    def table(self) -> str:
+        """One line per knob: where it stands, where it was moved, and the elasticities."""
+        heading = ("field", "value", "moved to", *(f"d ln {name}" for name in WATCHED))
+        rows = [
+            (k.field, f"{k.value:g}", f"{k.moved_to:g}", *(f"{k.elasticity[name]:+.3f}" for name in WATCHED))
+            for k in self.knobs
+        ]
+        return align([heading, *rows])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "model": self.model,
+            "length": self.length,
+            "knobs": [
+                {"field": k.field, "value": k.value, "moved_to": k.moved_to, "elasticity": dict(k.elasticity)}
+                for k in self.knobs
+            ],
+        }
+
+
+def sensitivities(
+    model: str | Path | Mapping[str, Any],
+    *,
+    length: int = 2048,
+    revision: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Sensitivities:
+    r"""Local elasticities of the shape in every numeric field that the model's family reads.
+
+    \(\epsilon = \Delta\ln(\text{index})/\Delta\ln(\text{field})\), the field moved up by 1/64; a whole number by the
+    smallest step that the config allows (1/64, 1/16, ... 1, at least 1). Fields that do not move the prediction
+    are left out. A forward difference: its error is of the order of the step.
+
+    Args:
+        model: as for ``read_config``.
+        length: L of every prediction.
+        revision: of a hub id.
+        progress: called with (done, all) after each field.
+        options: of ``predict``.
+
+    Raises:
+        InvalidInput, NotApplicable, MissingResource: as ``read_config`` and ``predict`` for the model itself.
+    """
+    located = locate_config(model, revision=revision)
+    base = read_config(located.config)
+    start = _indices(base, length, options)
+    numeric = {
+        name: value
+        for name, value in read_fields(located.config).items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    }
+    knobs = []
+    for done, (name, value) in enumerate(numeric.items(), start=1):
+        knob = _knob(located.config, name, value, base, start, length, options)
+        if knob is not None:
+            knobs.append(knob)
+        if progress is not None:
+            progress(done, len(numeric))
+    knobs.sort(key=lambda knob: -max(abs(e) for e in knob.elasticity.values()))
+    return Sensitivities(located.name, length, tuple(knobs))
+
+
+def _knob(
+    config: Mapping[str, Any],
+    name: str,
+    value: int | float,
+    base: Architecture,
+    start: Mapping[str, float],
+    length: int,
+    options: Mapping[str, Any],
+) -> Knob | None:
+    """The elasticities of one field, or None where no allowed step moves the prediction."""
+    for moved in _candidates(value):
+        try:
+            architecture = read_config(changed_config(config, {name: moved}))
+            if (architecture.width, architecture.layers, architecture.embedding) == (
+                base.width, base.layers, base.embedding
+            ):
+                return None
+            indices = _indices(architecture, length, options)
+        except (InvalidInput, NotApplicable):
+            continue
+        change = math.log(moved / value)
+        elasticity = {index: math.log(indices[index] / start[index]) / change for index in WATCHED}
+        if max(map(abs, elasticity.values())) < NEGLIGIBLE:
+            return None
+        return Knob(name, float(value), float(moved), elasticity)
+    return None
+
+
+def _candidates(value: int | float) -> list[int | float]:
+    if isinstance(value, float):
+        return [value * (1 + SMALL)]
+    return list(dict.fromkeys(value + max(1, round(step * value)) for step in STEPS))
+
+
+def _indices(architecture: Architecture, length: int, options: Mapping[str, Any]) -> dict[str, float]:
+    shape = describe(predict(architecture, length=length, **options))
+    return {name: shape[name].value for name in WATCHED}

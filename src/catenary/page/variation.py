@@ -1,0 +1,47 @@
+"""A variation on disk: its table as CSV and JSON, the chart of its indices, and the report of its profiles."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from catenary import __version__
+from catenary.drawing import PALETTE
+from catenary.explore.variation import Variation
+from catenary.figures import save_each
+from catenary.page.report import write_report
+from catenary.page.trend import trend
+from catenary.store import make_folder, write_text
+
+
+def write_variation(variation: Variation, out: Path | str) -> Path:
+    """Write ``variation.json``, ``variation.csv`` and the figure into ``out``; the path of what to look at.
+
+    That is ``report.html`` with the profiles where there are at most six, else the figure. The same variation gives
+    the same bytes.
+    """
+    folder = Path(out)
+    make_folder(folder / "figures")
+    rows = variation.rows()
+    axes = {axis.field: list(axis.values) for axis in variation.axes}
+    data = {"model": variation.model, "length": variation.length, "vary": axes, "version": __version__, "rows": rows}
+    write_text(folder / "variation.json", json.dumps(data, indent=1) + "\n")
+    write_text(folder / "variation.csv", _csv(rows))
+    figures = save_each(trend(variation), folder / "figures" / "variation")
+    profiles = [variant.profile for variant in variation.predicted if variant.profile is not None]
+    if len(profiles) > len(PALETTE):
+        return figures[0]
+    title = f"{variation.model}: {', '.join(axes)}"
+    return write_report(profiles, folder, title=title, comparisons=[])
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    file = io.StringIO()
+    writer = csv.DictWriter(file, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
