@@ -101,24 +101,17 @@ class HeadLaw:
         """The query heads in order, one at a time; one seed gives one set of heads."""
         attention, random = self.attention, np.random.default_rng(seed)
         factor = np.linalg.cholesky(covariance + JITTER * np.eye(self.length))
+        owners = [index * attention.kv_heads // attention.heads for index in range(attention.heads)]
         kernels = [group.kernel for group in attention.groups for _ in range(group.heads)]
-        held = -1
-        for index, kernel in enumerate(kernels):
-            owner = index * attention.kv_heads // attention.heads
+        key, held = self._side(factor, random), 0
+        for owner, kernel in zip(owners, kernels, strict=True):
             if owner != held:
                 key, held = self._side(factor, random), owner
-            yield self._head(self._side(factor, random), key, self._masks[kernel], random)
+            sink = None if attention.sink is None else random.normal(attention.sink.mean, attention.sink.std)
+            yield self.head(self._side(factor, random), key, kernel, sink)
 
-    def _side(self, factor: Float64[np.ndarray, "L L"], random: np.random.Generator) -> Side:
-        vectors = factor @ random.standard_normal((self.length, self.attention.head_dim))
-        if not self.attention.qk_norm:
-            return Side(vectors, None)
-        rms = np.sqrt(np.mean(vectors**2, axis=1))
-        return Side(vectors / rms[:, None], rms)
-
-    def _head(
-        self, query: Side, key: Side, mask: Float64[np.ndarray, "L L"], random: np.random.Generator
-    ) -> Head:
+    def head(self, query: Side, key: Side, kernel: Kernel, sink: float | None = None) -> Head:
+        """The exact softmax of given queries and keys, with a sink's logit where there is one."""
         attention = self.attention
         scale = math.sqrt(attention.logit_variance(self.width) / attention.head_dim)
         angles = np.empty(0)
@@ -126,20 +119,22 @@ class HeadLaw:
             assert attention.rotary is not None
             angles = attention.rotary.theta ** (-np.arange(0, self.turned, 2) / self.turned)
         logits = scale * turn(query.vectors, angles) @ turn(key.vectors, angles).T
-        capped, slope = logits, 1.0
+        capped, slope = logits, np.ones(())
         if attention.softcap is not None:
             capped = attention.softcap * np.tanh(logits / attention.softcap)
             slope = 1 - (capped / attention.softcap) ** 2
-        exponent = capped + mask
-        top = exponent.max(axis=1, keepdims=True)
-        beside = 0.0
-        if attention.sink is not None:
-            sink = random.normal(attention.sink.mean, attention.sink.std)
-            top = np.maximum(top, sink)
-            beside = np.exp(sink - top)
+        exponent = capped + self._masks[kernel]
+        top = exponent.max(axis=1, keepdims=True, initial=-math.inf if sink is None else sink)
         weights = np.exp(exponent - top)
-        weights /= weights.sum(axis=1, keepdims=True) + beside
+        weights /= weights.sum(axis=1, keepdims=True) + (0.0 if sink is None else np.exp(sink - top))
         return Head(query, key, scale, angles, logits, weights, weights * slope)
+
+    def _side(self, factor: Float64[np.ndarray, "L L"], random: np.random.Generator) -> Side:
+        vectors = factor @ random.standard_normal((self.length, self.attention.head_dim))
+        if not self.attention.qk_norm:
+            return Side(vectors, None)
+        rms = np.sqrt(np.mean(vectors**2, axis=1))
+        return Side(vectors / rms[:, None], rms)
 
 
 def turn(
