@@ -181,8 +181,10 @@ class Fields:
         return not given and default is None
 
     def _keys(self, name: str, aliases: tuple[str, ...]) -> tuple[str, ...]:
-        """The names to look under, the class's own first."""
-        keys = tuple(dict.fromkeys((self.own_name(name), name, *aliases)))
+        """The names to look under, the class's own first, then those that the class maps to it."""
+        own = self.own_name(name)
+        mapped = (alias for alias, target in self._names.items() if target == own)
+        keys = tuple(dict.fromkeys((own, name, *mapped, *aliases)))
         self.read.update(keys)
         return keys
 
