@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catenary.errors import InvalidInput, NotApplicable
-from catenary.theory.cesaro import cesaro_log_row, cesaro_point, cesaro_row
+from catenary.theory.cesaro import cesaro_point, cesaro_row
+from catenary.theory.cesaro_log import cesaro_log_row
 from catenary.theory.firstmoment import path_counts
 from catenary.theory.powersums import power_sums
 from oracles.cesaro import alternating_row, beta_smoothed, dense_row, exact_point, exact_row

@@ -13,7 +13,8 @@ from scipy.stats import wasserstein_distance
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.profile import Profile
 from catenary.quantity import JACOBIAN_NORM, SCALAR_GRADIENT
-from catenary.theory.cesaro import cesaro_log_row, cesaro_row
+from catenary.theory.cesaro import cesaro_row
+from catenary.theory.cesaro_log import cesaro_log_row
 from catenary.theory.fit import CRITERIA, GRID, fit_cesaro
 from oracles.cesaro import dense_row
 

@@ -51,11 +51,15 @@ def cesaro_row(length: int, layers: int, mixing: Mixing) -> Float64[np.ndarray, 
     [0.5208, 0.2708, 0.1458, 0.0625]
     """
     mixings, counts = layer_mixing(layers, mixing), Uniform(checked_length(length)).counts
-    route = stream_row if layers * length >= STREAM_FROM else layerwise_row
-    row = route(1 / counts, mixings)
+    row = mixed_row(1 / counts, mixings)
     if row.min() < SMALLEST:
         raise _underflow(float(row.min()))
     return row
+
+
+def mixed_row(shares: Float64[np.ndarray, " L"], mixings: Float64[np.ndarray, " H"]) -> Float64[np.ndarray, " L"]:
+    """The row of ``stream_row``, by the route that is faster at this size; nothing is checked."""
+    return (stream_row if shares.size * mixings.size >= STREAM_FROM else layerwise_row)(shares, mixings)
 
 
 def layerwise_row(shares: Float64[np.ndarray, " L"], mixings: Float64[np.ndarray, " H"]) -> Float64[np.ndarray, " L"]:
@@ -65,25 +69,6 @@ def layerwise_row(shares: Float64[np.ndarray, " L"], mixings: Float64[np.ndarray
     for a in mixings:
         row = (1 - a) * row + a * np.cumsum((row * shares)[::-1])[::-1]
     return row
-
-
-def cesaro_log_row(length: int, layers: int, mixing: Mixing) -> Float64[np.ndarray, " L"]:
-    r"""Natural logarithm of ``cesaro_row``, by the same recursion in log space; nothing underflows.
-
-    Absolute error of order 1e-16 times the size of the logarithm itself. Several times slower than ``cesaro_row``,
-    and needed only near mixing 1, where \((M^H)_{L,L} = L^{-H}\). Source: derived here.
-
-    Raises:
-        InvalidInput: an argument is out of range.
-    """
-    mixings = layer_mixing(layers, mixing)
-    log_counts = np.log(Uniform(checked_length(length)).counts)
-    v = np.full(length, -np.inf)
-    v[-1] = 0.0
-    for a in mixings[mixings > 0]:
-        through = np.log(a) + np.logaddexp.accumulate((v - log_counts)[::-1])[::-1]
-        v = through if a == 1 else np.logaddexp(np.log1p(-a) + v, through)
-    return v
 
 
 def cesaro_point(length: int, layers: int, mixing: Mixing, position: int) -> float:

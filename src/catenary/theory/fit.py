@@ -16,7 +16,8 @@ from catenary.errors import NotApplicable, invalid
 from catenary.profile import Profile
 from catenary.quantity import Quantity
 from catenary.registry import Registry
-from catenary.theory.cesaro import cesaro_log_row, cesaro_row
+from catenary.theory.cesaro import cesaro_row
+from catenary.theory.cesaro_log import cesaro_log_row
 
 Logs = Float64[np.ndarray, " L"]
 Vector = Float64[np.ndarray, " L"]
