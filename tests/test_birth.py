@@ -16,7 +16,8 @@ from builders import decoder, gpt2_like, llama_like, qwen2_like, qwen3_like, smo
 from catenary.architecture import Architecture, FeedForward, pre_norm
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.theory import birth
-from catenary.theory.birth import embedded, exact_energies
+from catenary.theory.birth import exact_energies
+from catenary.theory.embedding import embedded
 from oracles.birth import LayerNumbers, Plain, profile
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -9,8 +9,9 @@ import pytest
 
 from builders import gpt2_like, qwen2_like, qwen3_like, smollm2_like
 from catenary.architecture import Architecture
-from catenary.theory.birth import embedded, exact_energies
+from catenary.theory.birth import exact_energies
 from catenary.theory.coarse import Groups, coarse_energies, group_positions
+from catenary.theory.embedding import embedded
 from catenary.theory.pairs import Pairs, Singles
 
 STRONG = (2.5 / 256) ** 0.5  # logit variance (256 * std^2)^2 = 6.25

@@ -13,9 +13,10 @@ import catenary as ct
 from builders import gpt2_like, qwen2_like, smollm2_like
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.quantity import JACOBIAN_NORM
-from catenary.theory.birth import embedded, exact_energies
+from catenary.theory.birth import exact_energies
 from catenary.theory.card import Regime, birth_card, token_spread
 from catenary.theory.coarse import coarse_energies
+from catenary.theory.embedding import embedded
 from catenary.theory.theories import THEORIES
 
 SMALL = qwen2_like(width=64, depth=2, heads=4, kv_heads=2, head_dim=16, ffn=96)

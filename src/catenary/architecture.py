@@ -305,10 +305,14 @@ def post_norm(attention: Attention, feed_forward: FeedForward, norm: Norm) -> La
 
 @dataclass(frozen=True)
 class Sinusoid:
-    """Fixed position vectors of sines and cosines, one of each at the frequencies theta^(-f/span), f = 0, 1, ..."""
+    """Fixed position vectors of sines and cosines, one of each at the frequencies theta^(-f/span), f = 0, 1, ...
+
+    The first position is ``offset``.
+    """
 
     theta: float
     span: float
+    offset: int = 0
 
 
 @dataclass(frozen=True)

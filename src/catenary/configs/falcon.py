@@ -37,7 +37,7 @@ def falcon(fields: Fields) -> Architecture:
     if fields.flag("alibi"):
         found = biased(attentions(sizes), bloom_heads(heads, sizes.head_dim**-0.5))
         fields.note(f"alibi: beyond {ROUNDED} positions transformers rounds Falcon's biases to bfloat16, read as exact")
-        fields.note("alibi: transformers' eager attention adds Falcon's biases twice, its default once, as described here")
+        fields.note("alibi: transformers' eager attention adds Falcon's biases twice, its default once, as here")
     else:
         found = attentions(sizes, turnings=read_turning(fields, sizes.head_dim))
     return decoder(

@@ -7,7 +7,7 @@ covariance D of the gradients of the last token. No parameter is fitted.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -16,11 +16,12 @@ from jaxtyping import Float64
 from catenary.architecture import Architecture, Attention, Branch, Layer
 from catenary.errors import invalid
 from catenary.theory.attention import PositionsOf, attention_mixer
+from catenary.theory.embedding import Start
 from catenary.theory.feed_forward import FeedForwardMixer, feed_forward_kernels
 from catenary.theory.kernels import operator
 from catenary.theory.mixers import Mixer
-from catenary.theory.pairs import Pairs, Singles, Vector
-from catenary.theory.steps import Move, Part, PassedMove, unit_scale
+from catenary.theory.pairs import Pairs, Singles
+from catenary.theory.steps import Move, Part, PassedMove
 
 FULL_TAPE = 1 << 30
 """Bytes up to which every layer's intermediate matrices are kept; above, one matrix per layer, and the rest again."""
@@ -30,14 +31,6 @@ MEMORY_LIMIT = 16 << 30
 
 MakeMixer = Callable[[Branch], Mixer]
 """From a branch to what it does to covariances; asked once per branch of the network, in order."""
-
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """What enters the first layer: covariance of the stream, and the gradients' factor back to the fed vectors."""
-
-    stream: Pairs
-    factor: Vector
 
 
 def birth_energies(architecture: Architecture, start: Start, mixer_of: MakeMixer) -> Float64[np.ndarray, " n"]:
@@ -133,32 +126,6 @@ def check_exact_memory(length: int, layers: int) -> None:
             length,
             "use method='coarse' (and repeat_probability instead of ids)",
         )
-
-
-def embedded(architecture: Architecture, equal: Float64[np.ndarray, "n n"]) -> Start:
-    r"""The embedded tokens: \(C^0_{ij} = N[s^2\sigma_e^2\Pr[id_i = id_j] + \sigma_p^2\delta_{ij}]\).
-
-    s is the embedding's scale, times \(\sqrt{d_e}\,\sigma\) where vectors of \(d_e\) channels are projected; N is the
-    norm after the embedding, if any. The gradients' factor is \(s^2\) times that of the norm.
-
-    Args:
-        architecture: gives the stds of token vectors and learned positions, the scale and the norm.
-        equal: probability that tokens i and j have one id; the diagonal belongs to ``Pairs.matrix`` (1 where a
-            group is a single position).
-    """
-    embedding = architecture.embedding
-    scale = embedding.scale**2
-    if embedding.fed_width is not None:
-        scale *= embedding.fed_width * embedding.projection_std**2
-    token, position = scale * embedding.std**2, embedding.position_std**2
-    same = np.full(len(equal), token + position)
-    matrix = token * equal
-    np.einsum("ii->i", matrix)[np.einsum("ii->i", equal) == 1] = token + position
-    stream, factor = Pairs(matrix, same), np.full(len(equal), scale)
-    if embedding.norm is not None:
-        unit = unit_scale(stream, embedding.norm)
-        stream, factor = stream.scaled(unit), factor * unit**2
-    return Start(stream, factor)
 
 
 def _moves(architecture: Architecture, mixer_of: MakeMixer) -> list[list[Move]]:

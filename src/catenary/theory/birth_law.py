@@ -16,10 +16,11 @@ from catenary.errors import NotApplicable, invalid, unknown
 from catenary.profile import Profile
 from catenary.protocols import TokenLaw
 from catenary.quantity import JACOBIAN_NORM
-from catenary.theory.birth import check_exact_memory, embedded, exact_energies
+from catenary.theory.birth import check_exact_memory, exact_energies
 from catenary.theory.card import MEASURED_REACH, Regime, birth_card
 from catenary.theory.coarse import coarse_energies
 from catenary.theory.couplings import COUPLINGS
+from catenary.theory.embedding import embedded
 from catenary.theory.theories import THEORIES, check_options
 
 METHODS = ("auto", "exact", "coarse")

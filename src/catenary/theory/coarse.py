@@ -15,7 +15,8 @@ from jaxtyping import Float64, Int64
 from catenary.architecture import Architecture, Causal, Kernel
 from catenary.errors import NotApplicable
 from catenary.theory.attention import PositionsOf
-from catenary.theory.birth import birth_energies, embedded, mixers
+from catenary.theory.birth import birth_energies, mixers
+from catenary.theory.embedding import embedded
 from catenary.theory.pairs import Matrix, Mean, Pairs, Vector
 
 HEAD, TAIL, RATIO = 48, 24, 1.06
@@ -152,9 +153,8 @@ def coarse_energies(
     single = np.flatnonzero(groups.sizes == 1)
     equal[single, single] = 1.0
     positions = causal_only(groups)
-    values = birth_energies(
-        architecture, embedded(architecture, equal), mixers(architecture, positions, coupling, finite_width)
-    )
+    start = embedded(architecture, equal, groups.sizes)
+    values = birth_energies(architecture, start, mixers(architecture, positions, coupling, finite_width))
     positions = np.log(np.arange(1.0, length + 1.0))
     return np.asarray(np.exp(np.interp(positions, np.log(groups.counts), np.log(values))))
 

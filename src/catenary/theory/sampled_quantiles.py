@@ -13,7 +13,8 @@ from catenary.errors import NotApplicable, invalid
 from catenary.profile import Profile
 from catenary.protocols import TokenLaw
 from catenary.quantity import JACOBIAN_NORM
-from catenary.theory.birth import Start, birth_energies, check_exact_memory, embedded
+from catenary.theory.birth import birth_energies, check_exact_memory
+from catenary.theory.embedding import Start, embedded
 from catenary.theory.feed_forward import FeedForwardMixer, feed_forward_kernels
 from catenary.theory.mixers import Mixer
 from catenary.theory.sampled_attention import SampledAttention
