@@ -34,6 +34,13 @@ def checked_length(length: int) -> int:
     return int(length)
 
 
+def checked_positive(name: str, value: int) -> int:
+    """``value`` if it is a whole number >= 1; raises ``InvalidInput`` otherwise."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise invalid(name, "must be a whole number >= 1", value)
+    return int(value)
+
+
 def checked_position(name: str, position: int, count: int) -> int:
     """``position`` if it is a whole number in 0..count-1; raises ``InvalidInput`` otherwise."""
     if not isinstance(position, int | np.integer) or isinstance(position, bool) or not 0 <= position < count:
@@ -51,8 +58,7 @@ def layer_mixing(layers: int, mixing: Mixing) -> Float64[np.ndarray, " {layers}"
         InvalidInput: ``layers`` is not a whole number >= 1, ``mixing`` has the wrong shape, is NaN, lies outside
             [0, 1], or is 0 everywhere.
     """
-    if not isinstance(layers, int | np.integer) or isinstance(layers, bool) or layers < 1:
-        raise invalid("layers", "must be a whole number >= 1", layers)
+    checked_positive("layers", layers)
     try:
         values = np.array(mixing, dtype=np.float64)
     except (TypeError, ValueError):
