@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from catenary.architecture import Causal, Gate, Rotary, Sink
+from catenary.architecture import Alibi, Causal, Chunk, Gate, HeadGroup, Kernel, Prefix, Rotary, Sink, Window
 from catenary.errors import NotApplicable
 from catenary.theory.kernels import operator
 from catenary.theory.moments import softmax_moments
@@ -61,9 +61,10 @@ def test_equal_tokens_are_equal_keys() -> None:
     assert head.logits[:, 1] == pytest.approx(head.logits[:, 5], abs=1e-3)
 
 
-def test_without_logits_attention_is_the_mean_kernel() -> None:
-    (head,) = draw(attention(v=0.0), tokens(7))
-    assert np.allclose(head.attention, operator(Causal(), 7).dense(), atol=1e-15)
+@pytest.mark.parametrize("kernel", [Causal(), Window(3), Chunk(3), Alibi(0.4), Prefix(3)])
+def test_without_logits_attention_is_the_mean_kernel(kernel: Kernel) -> None:
+    (head,) = draw(replace(attention(v=0.0), groups=(HeadGroup(1, kernel),)), tokens(7))
+    assert np.allclose(head.attention, operator(kernel, 7).dense(), atol=1e-15)
 
 
 @pytest.mark.parametrize("cap", [None, 0.8])
