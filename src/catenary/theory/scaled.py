@@ -38,6 +38,11 @@ class Scaled:
         """Product, entry by entry."""
         return Scaled.of(np.asarray(self.mantissa * other.mantissa), np.asarray(self.exponent + other.exponent))
 
+    def over(self, other: Scaled) -> Scaled:
+        """Quotient, entry by entry; 0 over 0 is 0."""
+        divisor = np.where(self.mantissa > 0, other.mantissa, 1.0)
+        return Scaled.of(np.asarray(self.mantissa / divisor), np.asarray(self.exponent - other.exponent))
+
     def plus(self, other: Scaled) -> Scaled:
         """Sum, entry by entry."""
         top = np.asarray(np.maximum(self.exponent, other.exponent))
