@@ -24,7 +24,7 @@ STEPS = (1 / 64, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 """Relative changes of a whole number, tried in order until the config allows one: widths must divide by heads."""
 
 SMALL = 1 / 64
-"""Relative change of a real number: small against the curvature, large against rounding (1e-12)."""
+"""Relative change of a real number up and down: the error is of order SMALL^2, rounding (1e-12) far below it."""
 
 NEGLIGIBLE = 5e-4
 """A field whose elasticities all print as 0.000 is left out."""
@@ -83,9 +83,10 @@ def sensitivities(
 ) -> Sensitivities:
     r"""Local elasticities of the shape in every numeric field that the model's family reads.
 
-    \(\epsilon = \Delta\ln(\text{index})/\Delta\ln(\text{field})\), the field moved up by 1/64; a whole number by the
-    smallest step that the config allows (1/64, 1/16, ... 1, at least 1). Fields that do not move the prediction
-    are left out. A forward difference: its error is of the order of the step.
+    \(\epsilon = \Delta\ln(\text{index})/\Delta\ln(\text{field})\). A real number is moved up and down by 1/64, so that
+    the error is of the order of the step squared; a whole number only up, by the smallest step that the config
+    allows (1/64, 1/16, ... 1, at least 1), with an error of the order of that step. Fields that do not move the
+    prediction are left out.
 
     Args:
         model: as for ``read_config``.
@@ -127,17 +128,18 @@ def _knob(
 ) -> Knob | None:
     """The elasticities of one field, or None where no allowed step moves the prediction."""
     for moved in _candidates(value):
+        below = value if isinstance(value, int) else value * (1 - SMALL)
         try:
-            architecture = read_config(changed_config(config, {name: moved}))
-            if (architecture.width, architecture.layers, architecture.embedding) == (
-                base.width, base.layers, base.embedding
-            ):
+            up = read_config(changed_config(config, {name: moved}))
+            if (up.width, up.layers, up.embedding) == (base.width, base.layers, base.embedding):
                 return None
-            indices = _indices(architecture, length, options)
+            above = _indices(up, length, options)
+            if below != value:
+                start = _indices(read_config(changed_config(config, {name: below})), length, options)
         except (InvalidInput, NotApplicable):
             continue
-        change = math.log(moved / value)
-        elasticity = {index: math.log(indices[index] / start[index]) / change for index in WATCHED}
+        change = math.log(moved / below)
+        elasticity = {index: math.log(above[index] / start[index]) / change for index in WATCHED}
         if max(map(abs, elasticity.values())) < NEGLIGIBLE:
             return None
         return Knob(name, float(value), float(moved), elasticity)
