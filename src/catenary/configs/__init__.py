@@ -4,6 +4,8 @@ Reading order: `locate` finds the config, `fields` reads it with types, `family`
 block that most families share. A new family is one file and one line below.
 """
 
+from catenary.configs import bart as bart
+from catenary.configs import bert as bert
 from catenary.configs import biogpt as biogpt
 from catenary.configs import bloom as bloom
 from catenary.configs import cohere as cohere
@@ -21,6 +23,8 @@ from catenary.configs import inner_norm as inner_norm
 from catenary.configs import layer_norm as layer_norm
 from catenary.configs import llama as llama
 from catenary.configs import mistral as mistral
+from catenary.configs import modernbert_decoder as modernbert_decoder
+from catenary.configs import moshi as moshi
 from catenary.configs import mpt as mpt
 from catenary.configs import nanochat as nanochat
 from catenary.configs import olmo as olmo
@@ -29,3 +33,4 @@ from catenary.configs import opt as opt
 from catenary.configs import persimmon as persimmon
 from catenary.configs import qwen2 as qwen2
 from catenary.configs import xglm as xglm
+from catenary.configs import xlm as xlm
