@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from catenary.architecture import Architecture, parallel, pre_norm
 from catenary.configs.decoder import (
-    Sizes,
     attentions,
     decoder,
     even_split,
@@ -20,20 +21,26 @@ from catenary.configs.windows import FULL, SLIDING, kernels, read_window
 
 @reads("nemotron")
 def nemotron(fields: Fields) -> Architecture:
-    """A plain feed-forward network; LayerNorm's weight is 1 + w with w = 0 at birth."""
-    sizes = read_sizes(fields)
-    return _plain(fields, sizes, partial=0.5, epsilon="norm_eps")
+    """A plain feed-forward network; half of each head turned.
+
+    LayerNorm's weight is 1 + w, and transformers draws w = 1, so that norms double their output at birth (in training
+    w starts at 0). Every norm stands in front of matrices, whose std here is twice that of their entries instead.
+    """
+    return _plain(fields, partial=0.5, epsilon="norm_eps", norm_gain=2.0)
 
 
 @reads("jais2")
 def jais2(fields: Fields) -> Architecture:
     """A plain feed-forward network, heads turned whole."""
-    return _plain(fields, read_sizes(fields), partial=1.0, epsilon="layer_norm_eps")
+    return _plain(fields, partial=1.0, epsilon="layer_norm_eps", norm_gain=1.0)
 
 
-def _plain(fields: Fields, sizes: Sizes, *, partial: float, epsilon: str) -> Architecture:
+def _plain(fields: Fields, *, partial: float, epsilon: str, norm_gain: float) -> Architecture:
+    sizes = read_sizes(fields)
     heads = attentions(sizes, turnings=read_turning(fields, sizes.head_dim, partial=partial))
-    feed_forward = read_feed_forward(fields, sizes, gated=False)
+    seen = norm_gain * sizes.std
+    heads = tuple(replace(mix, query_key_std=seen, value_std=seen) for mix in heads)
+    feed_forward = replace(read_feed_forward(fields, sizes, gated=False), input_std=seen)
     return decoder(fields, sizes, heads, feed_forward, read_norm(fields, "layer", epsilon))
 
 

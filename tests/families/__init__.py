@@ -1,0 +1,1 @@
+"""Tiny networks of every described model type, and the contract that each of them must keep."""

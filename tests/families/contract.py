@@ -1,0 +1,86 @@
+"""A type's law against real untrained networks of that type, and against the plain law of a Llama-like decoder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import catenary as ct
+from catenary.architecture import Architecture, Branch, HeadGroup, Layer, Step
+from catenary.architecture import Attention as Heads
+from families.case import LENGTH, Case
+
+EDGES = (0, 1, 2, 4, 8, 16, 24, 32, 40, 48, 56, 63, 64)
+"""Position groups: single ones at both ends, eight positions each between."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Errors of log10 rms over position groups: median and largest of the type's law, median of the plain law.
+
+    ``floor`` is the median standard error of the measurement itself over networks.
+    """
+
+    median: float
+    largest: float
+    plain: float
+    floor: float
+
+
+def verify(model_type: str, case: Case, *, networks: int = 32, sequences: int = 4, probes: int = 1) -> Verdict:
+    """Measure ``networks`` untrained networks, each fed ``sequences`` of random vectors, and compare."""
+    config = {"model_type": model_type, **case.config}
+    energies = measured(config, networks, sequences, probes)
+    architecture = ct.read_config(config)
+    seen = grouped(energies)
+    reached = seen.mean(0) > 0
+    level = 0.5 * np.log10(seen.mean(0)[reached])
+    expected = grouped(ct.predict(architecture, length=LENGTH).values ** 2)
+    assert ((expected > 0) == reached).all(), "positions that no path reaches have no energy, and only those"
+    other = grouped(ct.predict(plain(architecture), length=LENGTH).values ** 2)
+    own = 0.5 * np.log10(expected[reached]) - level
+    missed = 0.5 * np.log10(other[reached]) - level
+    scatter = seen.std(0, ddof=1)[reached] / np.sqrt(networks) / seen.mean(0)[reached] / (2 * np.log(10))
+    return Verdict(*(float(x) for x in (
+        np.median(np.abs(own)), np.abs(own).max(), np.median(np.abs(missed)), np.median(scatter),
+    )))  # fmt: skip
+
+
+def measured(config: dict[str, Any], networks: int, sequences: int, probes: int) -> NDArray[np.float64]:
+    """||J_j^T v||^2 per network and position, averaged over sequences and probes."""
+    windows = ct.random_windows(LENGTH, sequences, 0)
+    return np.stack([
+        ct.measure_jacobian(ct.load(config, seed=seed), windows, probes=probes, batch_size=sequences)
+        .energy[0, 0, 0].mean((0, 1))
+        for seed in range(networks)
+    ])  # fmt: skip
+
+
+def grouped(energies: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean over each position group, on the last axis."""
+    pairs = zip(EDGES[:-1], EDGES[1:], strict=True)
+    return np.stack([energies[..., start:stop].mean(-1) for start, stop in pairs], -1)
+
+
+def plain(architecture: Architecture) -> Architecture:
+    """The same matrices in a plain decoder: causal heads, pre-norm branches one after the other, no multipliers."""
+    layers = tuple(Layer(tuple(_plain_steps(layer, architecture))) for layer in architecture.layers)
+    attention = next(mix for layer in layers for mix in layer.attentions)
+    embedding = replace(architecture.embedding, std=attention.value_std, scale=1.0, norm=None)
+    return replace(architecture, layers=layers, embedding=embedding)
+
+
+def _plain_steps(layer: Layer, architecture: Architecture) -> list[Step]:
+    norm = architecture.final_norm or next(n for b in layer.branches for n in (b.before, b.after) if n)
+    steps = []
+    for branch in layer.branches:
+        mix = branch.mix
+        if isinstance(mix, Heads):
+            mix = replace(
+                mix, groups=(HeadGroup(mix.heads),), softcap=None, sink=None, gate=None, output_std=mix.value_std
+            )
+        steps.append(Step((Branch(mix, before=norm),)))
+    return steps
