@@ -53,9 +53,9 @@ def plain(value: Any) -> Any:
 
 def main() -> None:
     """Write one line per causal model type, and per type of text part that is not one itself."""
-    rows = {kind: describe(CONFIG_MAPPING[kind]) for kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES}
+    rows = {kind: {**describe(CONFIG_MAPPING[kind]), "causal": True} for kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES}
     for text in {row["text"] for row in rows.values() if "text" in row} - set(rows):
-        rows[text] = describe(CONFIG_MAPPING[text])
+        rows[text] = {**describe(CONFIG_MAPPING[text]), "causal": False}
     lines = [f"{json.dumps(kind)}: {json.dumps(rows[kind], sort_keys=True)}" for kind in sorted(rows)]
     TARGET.write_text(f'{{"transformers": "{__version__}", "types": {{\n' + ",\n".join(lines) + "\n}}\n", "utf-8")
 

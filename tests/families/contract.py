@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,7 @@ def measured(config: dict[str, Any], networks: int, sequences: int, probes: int)
 
 def grouped(energies: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean over each position group, on the last axis."""
-    pairs = zip(EDGES[:-1], EDGES[1:], strict=True)
-    return np.stack([energies[..., start:stop].mean(-1) for start, stop in pairs], -1)
+    return np.stack([energies[..., start:stop].mean(-1) for start, stop in pairwise(EDGES)], -1)
 
 
 def plain(architecture: Architecture) -> Architecture:

@@ -20,12 +20,14 @@ THETA = 10_000.0
 @dataclass(frozen=True)
 class ClassFacts:
     """One config class: ``defaults`` by field, ``names`` from common field names to the class's own, RoPE ``theta``
-    (a mapping where layers differ), and the ``text`` part's model type of a class that wraps one."""
+    (a mapping where layers differ), the ``text`` part's model type of a class that wraps one, and whether transformers
+    builds a ``causal`` language model of the type itself."""
 
     defaults: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     theta: float | Mapping[str, float] = THETA
     text: str | None = None
+    causal: bool = False
 
 
 @cache
@@ -39,3 +41,8 @@ def _table() -> Mapping[str, Any]:
 def class_facts(model_type: str) -> ClassFacts:
     """The facts of ``model_type``; empty ones for a type that transformers does not have."""
     return ClassFacts(**_table().get(model_type, {}))
+
+
+def causal_types() -> tuple[str, ...]:
+    """Every model type of which transformers builds a causal language model, sorted."""
+    return tuple(kind for kind, row in _table().items() if row["causal"])
