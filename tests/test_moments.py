@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from catenary.errors import InvalidInput, NotApplicable
-from catenary.theory.couplings import MomentTable, query_norms
 from catenary.theory.moments import softmax_moments
+from catenary.theory.scores import Scores, query_norms
+from catenary.theory.strong import MomentTable
 from oracles.birth import moments as adaptive_moments
 
 
@@ -89,14 +90,15 @@ def test_bad_arguments_are_named() -> None:
 )
 def test_the_table_agrees_with_the_moments_it_interpolates(variance: float, head_dim: int | None) -> None:
     counts = np.array([1.0, 2.0, 5.0, 40.0, 600.0, 2.0**20])
-    table = MomentTable.build(variance, counts, head_dim)
+    table = MomentTable.build(Scores(variance, head_dim), counts)
     norms = query_norms(head_dim)
     for share in (0.003, 0.2, 0.71, 1.0):
         u = share * variance
-        value, score = table(np.full(counts.size, u))
+        row = table.at(np.full(counts.size, u))
+        value, score = row.value, row.score
         n = counts[1:]
         expected = np.zeros((2, n.size))
-        for factor, weight in zip(norms.factors, norms.weights, strict=True):
+        for factor, weight in zip(norms.at, norms.weights, strict=True):
             exact = softmax_moments(n, np.array([factor * u]))
             expected[0] += weight * (exact.second[:, 0] - n**-2) * n**3 / (n - 1) / u
             expected[1] += weight * factor * exact.key[:, 0] * n**3 / (n - 1)
@@ -107,25 +109,25 @@ def test_the_table_agrees_with_the_moments_it_interpolates(variance: float, head
 
 def test_the_table_hits_its_own_nodes_and_tends_to_one() -> None:
     counts = np.array([3.0, 9.0])
-    table = MomentTable.build(2.0, counts, None)
+    table = MomentTable.build(Scores(2.0, None), counts)
     node = 1 - math.cos(math.pi / 32)
     exact = softmax_moments(counts, np.array([node]))
-    value, _ = table(np.full(2, node))
+    value = table.at(np.full(2, node)).value
     np.testing.assert_allclose(value, (exact.second[:, 0] - counts**-2) * counts**3 / (counts - 1) / node, rtol=1e-10)
-    weak, score = MomentTable.build(1e-9, counts, 64)(np.full(2, 1e-10))
-    np.testing.assert_allclose([*weak, *score], 1, rtol=1e-6)
+    weak = MomentTable.build(Scores(1e-9, 64), counts).at(np.full(2, 1e-10))
+    np.testing.assert_allclose([*weak.value, *weak.score, *weak.participation], 1, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("head_dim", "exact_up_to"), [(1, 6), (2, 6), (5, 6), (6, 2), (64, 2)])
 def test_query_norms_have_the_moments_of_a_chi_square(head_dim: int, exact_up_to: int) -> None:
     norms = query_norms(head_dim)
-    assert (norms.factors >= 0).all()
+    assert (norms.at >= 0).all()
     moment = 1.0
     for p in range(exact_up_to + 1):
-        assert norms.weights @ norms.factors**p == pytest.approx(moment, rel=1e-10)
+        assert norms.weights @ norms.at**p == pytest.approx(moment, rel=1e-10)
         moment *= 1 + 2 * p / head_dim
 
 
 def test_a_logit_variance_beyond_the_integrals_is_refused() -> None:
     with pytest.raises(NotApplicable, match="variance 90 at birth is beyond"):
-        MomentTable.build(90.0, np.array([2.0]), 64)
+        MomentTable.build(Scores(90.0, 64), np.array([2.0]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from catenary.theory.couplings import Coupling
+from catenary.theory.coupling import Coupling, Seen
 from catenary.theory.mixers import Outcome, Passed
 from catenary.theory.pairs import Mean, Pairs, Positions, Vector, constant
 
@@ -39,18 +39,20 @@ class AttentionMixer:
       + D\circ(S^{sc}\circ V + U)],\]
 
     where \(Z\circ\mathcal C_Z(E) = Z\circ A^\top EA - (A^\top E\circ B_Z)A - [\cdot]^\top + A^\top(E\circ AZA^\top)A\)
-    and r is 1, or the scale of QK-norm at an input without unit diagonal.
+    and r is 1, or the scale of QK-norm at an input without unit diagonal. ``own_norm`` says that QK-norm is the only
+    norm in front of the scores, ``normalised`` that the inputs come from a norm; without either K is X itself.
     """
 
     gain: float
     heads: tuple[Heads, ...]
     own_norm: bool = False
+    normalised: bool = True
 
     def forward(self, x: Pairs) -> Outcome:
         """The pass of every head group."""
         scale = 1 / np.sqrt(x.same) if self.own_norm else None
         seen = x if scale is None else x.scaled(scale)
-        outcomes = [_attend(heads, x, seen, scale) for heads in self.heads]
+        outcomes = [_attend(heads, x, seen, scale, self.normalised) for heads in self.heads]
         weights = [self.gain * heads.share for heads in self.heads]
         added = _total(zip(weights, (outcome.added for outcome in outcomes), strict=True))
         return Outcome(added, PassedAttention(tuple(zip(weights, (o.passed for o in outcomes), strict=True))))
@@ -121,11 +123,11 @@ class PassedOwnNorm:
         return through.plus(scores.plus(gradient * self.query).scaled(self.scale))
 
 
-def _attend(heads: Heads, x: Pairs, seen: Pairs, scale: Vector | None) -> Outcome:
+def _attend(heads: Heads, x: Pairs, seen: Pairs, scale: Vector | None, normalised: bool) -> Outcome:
     positions = heads.positions
     mean = positions.average(x)
     mean_seen = mean if seen is x else positions.average(seen)
-    fluctuation = heads.coupling(seen, mean_seen.full)
+    fluctuation = heads.coupling(_seen(positions, x, seen, mean_seen.full, normalised))
     if fluctuation is None:
         return Outcome(mean.full, PassedUniform(positions))
     spread = positions.average_centred(seen * x, mean_seen.half * mean.half)
@@ -152,6 +154,28 @@ def _centred(positions: Positions, weighted: Pairs, z: Pairs, mean: Mean, gradie
         both = both.plus(gradient)
     through = positions.adjoint_centred(both, sent.half * mean.half)
     return through.plus(sent.full.times(z))
+
+
+ALIKE = 1e-3
+"""Relative spread of the inputs' variances below which each query's own stands for the mean over what it sees."""
+
+
+def _seen(positions: Positions, x: Pairs, keys: Pairs, mean: Pairs, normalised: bool) -> Seen:
+    """What the scores see; behind a norm, unit inputs (its epsilon moves the logit variance by less than it errs)."""
+    ones = np.ones_like(keys.same)
+    if normalised:
+        return Seen(keys, mean, ones, ones)
+    if keys is not x:
+        return Seen(keys, mean, ones, _row_mean(positions, np.sqrt(x.same)))
+    own = _row_mean(positions, keys.same)
+    return Seen(keys.scaled(1 / np.sqrt(keys.same)), mean.scaled(1 / np.sqrt(own)), keys.same * own, own)
+
+
+def _row_mean(positions: Positions, values: Vector) -> Vector:
+    """The mean of a function of one token over what each query sees."""
+    if np.ptp(values) <= ALIKE * values.max():
+        return values
+    return positions.average(Pairs((values + values[:, None]) / 2, values)).full.same
 
 
 def _total(parts: Iterable[tuple[float, Pairs]]) -> Pairs:

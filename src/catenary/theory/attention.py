@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from catenary.architecture import Alibi, Attention, Kernel
 from catenary.errors import NotApplicable
 from catenary.theory.attending import AttentionMixer, Heads
+from catenary.theory.coupling import Rows
 from catenary.theory.couplings import COUPLINGS
 from catenary.theory.mixers import Mixer
 from catenary.theory.pairs import Positions
+from catenary.theory.scores import Scores
+from catenary.theory.sinks import Damped, kept_beside_sink
 
 PositionsOf = Callable[[Kernel], Positions]
 """From a mean attention kernel to its averages on the recursion's positions."""
@@ -21,27 +26,34 @@ def attention_mixer(
     positions_of: PositionsOf,
     coupling: str = "strong",
     finite_width: bool = True,
-    own_norm: bool = False,
+    normalised: bool = True,
 ) -> Mixer:
-    """The mixer of one attention; ``own_norm`` where QK-norm is the only norm in front of the scores.
+    """The mixer of one attention, ``normalised`` where a norm is in front of it.
 
     Raises:
         InvalidInput: an unknown coupling.
         NotApplicable: a word or a logit variance the law does not cover.
     """
     check_words(attention, coupling)
-    make = COUPLINGS[coupling]
+    make, scores = COUPLINGS[coupling], Scores.of(attention, width, finite_width)
+    own_norm = attention.qk_norm and not normalised
+    if own_norm and not scores.plain:
+        raise NotApplicable("the birth law does not cover a sink or soft-cap on scores that only QK-norm normalises")
     heads = []
     for group in attention.groups:
         positions = positions_of(group.kernel)
-        law = make(attention, width, positions.counts, positions.sizes, finite_width)
+        kept = np.ones_like(positions.counts)
+        if scores.sink is not None:
+            kept = kept_beside_sink(scores, positions.counts)
+            positions = Damped(positions, kept)
+        law = make(scores, Rows(positions.counts, positions.sizes, kept))
         heads.append(Heads(group.heads / attention.heads, positions, law))
-    return AttentionMixer(attention.gain(width), tuple(heads), own_norm)
+    return AttentionMixer(attention.gain(width), tuple(heads), own_norm, normalised)
 
 
 def check_words(attention: Attention, coupling: str) -> None:
     """Refuse what the mixer would silently leave out."""
-    for word in ("softcap", "sink", "gate", "latent"):
+    for word in ("gate",):
         if getattr(attention, word) is not None:
             raise NotApplicable(f"the birth law does not cover attention with a {word}")
     if coupling == "strong" and any(isinstance(group.kernel, Alibi) for group in attention.groups):

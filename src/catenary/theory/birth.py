@@ -17,7 +17,7 @@ from catenary.architecture import Architecture, Attention, Branch, Layer
 from catenary.errors import invalid
 from catenary.theory.attention import PositionsOf, attention_mixer
 from catenary.theory.embedding import Start
-from catenary.theory.feed_forward import FeedForwardMixer, feed_forward_kernels
+from catenary.theory.feed_forward import FeedForwardMixer
 from catenary.theory.kernels import operator
 from catenary.theory.mixers import Mixer
 from catenary.theory.pairs import Pairs, Singles
@@ -90,9 +90,9 @@ def mixers(
     @cache
     def mixer_of(branch: Branch) -> Mixer:
         if isinstance(branch.mix, Attention):
-            own_norm = branch.mix.qk_norm and branch.before is None
-            return attention_mixer(branch.mix, width, positions_of, coupling, finite_width, own_norm)
-        return FeedForwardMixer(feed_forward_kernels(branch.mix, width))
+            normalised = branch.before is not None
+            return attention_mixer(branch.mix, width, positions_of, coupling, finite_width, normalised)
+        return FeedForwardMixer(branch.mix, width, branch.before is not None)
 
     return mixer_of
 

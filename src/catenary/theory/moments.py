@@ -1,4 +1,4 @@
-r"""Second moments of a softmax over n independent Gaussian logits, exact by one-dimensional integrals.
+r"""Moments of a softmax over n independent Gaussian logits, exact by one-dimensional integrals.
 
 They say how unevenly attention at birth spreads over keys when the logits have variance u.
 """
@@ -23,34 +23,63 @@ LARGEST = 100.0
 REACH = 8.5
 """How far the Gaussian average reaches, in standard deviations: exp(-REACH^2/2) < 1e-15."""
 
+COMMON_NODES = 7
+"""Gauss-Hermite nodes for the logits' common part, whose effect behind a cap or beside a sink is smooth."""
+
+
+@dataclass(frozen=True)
+class RowLaw:
+    r"""What else decides the softmax of a row: \(A_j = e^{f(z_j)}/(e^s + \sum_l e^{f(z_l)})\).
+
+    Attributes:
+        softcap: c of \(f(z) = c\tanh(z/c)\); None for f(z) = z.
+        sink: s, the fixed logit of one more entry; None for none.
+        total: the logits' full variance; what it has beyond u is common to all keys, which cancels unless there is a
+            cap or a sink. None: equal to u.
+    """
+
+    softcap: float | None = None
+    sink: float | None = None
+    total: float | None = None
+
+
+PLAIN = RowLaw()
+
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxMoments:
-    r"""For A = softmax(z), z_1..z_n iid N(0, u); arrays over (n, u).
+    r"""For A = softmax(f(z)), z_1..z_n iid N(0, u); arrays over (n, u).
 
-    ``second`` is \(m_2 = E[A_1^2]\); ``key`` is
-    \(\kappa = E[A_1^2(1 - 2A_1 + \sum_j A_j^2)] = m_2 - 2m_3 + m_4 + (n-1)m_{22}\).
+    ``mean`` is \(E A_1\) (1/n without a sink), ``second`` is \(m_2 = E[A_1^2]\), ``response`` is
+    \(E[\partial A_1/\partial z_1] = E[A_1(1 - A_1)f'(z_1)]\), ``key`` is
+    \(\kappa = E\sum_j(\partial A_j/\partial z_1)^2 = E[A_1^2(1 - 2A_1 + \sum_j A_j^2)f'(z_1)^2]\).
     """
 
+    mean: Float64[np.ndarray, "N U"]
     second: Float64[np.ndarray, "N U"]
+    response: Float64[np.ndarray, "N U"]
     key: Float64[np.ndarray, "N U"]
 
 
-def softmax_moments(counts: Real[np.ndarray, " N"], variances: Real[np.ndarray, " U"]) -> SoftmaxMoments:
-    r"""\(m_2\) and \(\kappa\) of a softmax over n iid N(0, u) logits, on the grid ``counts`` x ``variances``.
+def softmax_moments(
+    counts: Real[np.ndarray, " N"], variances: Real[np.ndarray, " U"], law: RowLaw = PLAIN
+) -> SoftmaxMoments:
+    r"""Moments of a softmax over n iid N(0, u) logits, on the grid ``counts`` x ``variances``.
 
-    With \(\varphi(t) = E e^{-t e^z}\) and \(P = \sum_j p_j\),
+    With \(\varphi(t) = E e^{-t e^{f(z)}}\) and \(P = \sum_j p_j\),
 
-    \[E\prod_j A_j^{p_j} = \frac1{\Gamma(P)}\int_0^\infty t^{P-1}\prod_j(-1)^{p_j}\varphi^{(p_j)}(t)\,
+    \[E\prod_j A_j^{p_j} = \frac1{\Gamma(P)}\int_0^\infty t^{P-1}e^{-te^s}\prod_j(-1)^{p_j}\varphi^{(p_j)}(t)\,
       \varphi^{n-\#}(t)\,dt ,\]
 
-    by trapezoid sums in ln t and in z, divided by the same sum for \(nE A_1 = 1\). Since \(\varphi\) does not depend
-    on n, all counts share one evaluation. Relative error of order 1e-16 n (rounding of \(\varphi\) near 1): 1e-13 at
-    n = 1000, 1e-10 at 10^7. n need not be whole: the formula continues it. Derived here.
+    by trapezoid sums in ln t and in z; without a sink \(e^{-te^s}\) is 1, and all are divided by the same sum for
+    \(nE A_1 = 1\). A factor \(f'(z_1)\) joins the average over \(z_1\). Since \(\varphi\) does not depend on n, all
+    counts share one evaluation. Relative error of order 1e-16 n (rounding of \(\varphi\) near 1): 1e-13 at n = 1000,
+    1e-10 at 10^7. n need not be whole: the formula continues it. Derived here.
 
     Args:
         counts: n >= 1, shape (N,).
         variances: u in [0, 100], shape (U,).
+        law: a soft-cap and a sink, if any.
 
     Returns:
         Arrays of shape (N, U).
@@ -64,50 +93,90 @@ def softmax_moments(counts: Real[np.ndarray, " N"], variances: Real[np.ndarray, 
     if not ((variances >= 0) & (variances <= LARGEST)).all():
         outside = variances[~((variances >= 0) & (variances <= LARGEST))]
         raise invalid("variances", "must be in [0, 100]", float(outside[0]))
-    second = np.empty((counts.size, variances.size))
-    key = np.empty_like(second)
+    shape = (4, counts.size, variances.size)
+    moments = np.empty(shape)
     for column, variance in enumerate(variances):
-        second[:, column], key[:, column] = _moments_at(counts, float(variance))
-    return SoftmaxMoments(second, key)
+        moments[:, :, column] = _averaged(counts, float(variance), law)
+    return SoftmaxMoments(*moments)
+
+
+def _averaged(n: Float64[np.ndarray, " N"], variance: float, law: RowLaw) -> Float64[np.ndarray, "4 N"]:
+    """All moments at one variance, averaged over the logits' common part where it does not cancel."""
+    common = 0.0 if law.total is None else max(law.total - variance, 0.0)
+    if common == 0 or (law.softcap is None and law.sink is None):
+        return _moments_at(n, variance, 0.0, law)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(COMMON_NODES)
+    weights = weights / weights.sum()
+    shifts = math.sqrt(common) * nodes
+    return np.asarray(sum(w * _moments_at(n, variance, float(z), law) for w, z in zip(weights, shifts, strict=True)))
 
 
 def _moments_at(
-    n: Float64[np.ndarray, " N"], variance: float
-) -> tuple[Float64[np.ndarray, " N"], Float64[np.ndarray, " N"]]:
-    """m_2 and kappa for all counts at one variance."""
+    n: Float64[np.ndarray, " N"], variance: float, shift: float, law: RowLaw
+) -> Float64[np.ndarray, "4 N"]:
+    """All moments for all counts at one variance, the logits' mean being ``shift``."""
     if variance == 0:
-        return 1 / n**2, (1 - 1 / n) / n**2
+        return _equal_logits(n, shift, law)
     std = math.sqrt(variance)
-    log_t = _log_nodes(float(n.max()), std)
-    laplace = _laplace(log_t, std)
-    log_phi = np.log(laplace[0])
-    others = np.exp((n[:, None] - 1) * log_phi)
-    one = others @ laplace[1] * n
-    two, three, four = (others @ laplace[p] / math.gamma(p) for p in (2, 3, 4))
-    pair = np.exp((n[:, None] - 2) * log_phi) @ laplace[2] ** 2 / math.gamma(4)
-    return two / one, (two - 2 * three + four + (n - 1) * pair) / one
+    log_t = _log_nodes(float(n.max()), std, abs(law.sink or 0.0) + abs(shift))
+    # Trapezoid in z: the factor exp(-e^y) e^{py} decays like exp(-pi k/2) at wave number k = 2 pi/(step std), so
+    # step = 0.3/std gives exp(-33); a narrow Gaussian alone needs step <= 0.4.
+    z = np.arange(-REACH, REACH + 4 * std, min(0.4, 0.3 / std))
+    weights = np.exp(-0.5 * z**2)
+    weights /= weights.sum()
+    capped, slope = _capped(shift + std * z, law.softcap), _slope(shift + std * z, law.softcap)
+    plain = _laplace(log_t, capped, weights)
+    once = plain if law.softcap is None else _laplace(log_t, capped, weights * slope)
+    twice = plain if law.softcap is None else _laplace(log_t, capped, weights * slope**2)
+    log_phi = np.log(plain[0])
+    fixed = 0.0 if law.sink is None else -np.exp(log_t + law.sink)
+    others = np.exp((n[:, None] - 1) * log_phi + fixed)
+    pair = np.exp((n[:, None] - 2) * log_phi + fixed)
+    total = n * (others @ plain[1]) if law.sink is None else np.full_like(n, 1 / LOG_STEP)
+    mean = others @ plain[1] / total
+    second = others @ plain[2] / total
+    response = (others @ once[1] - others @ once[2]) / total
+    two, three, four = (others @ twice[p] / math.gamma(p) for p in (2, 3, 4))
+    key = (two - 2 * three + four + (n - 1) * (pair @ (twice[2] * plain[2])) / math.gamma(4)) / total
+    return np.stack([mean, second, response, key])
 
 
-def _log_nodes(largest: float, std: float) -> Float64[np.ndarray, " T"]:
+def _equal_logits(n: Float64[np.ndarray, " N"], shift: float, law: RowLaw) -> Float64[np.ndarray, "4 N"]:
+    """The moments of a row whose logits are all ``shift``."""
+    at = np.array([shift])
+    slope = float(_slope(at, law.softcap)[0])
+    fixed = 0.0 if law.sink is None else math.exp(law.sink - float(_capped(at, law.softcap)[0]))
+    p = 1 / (n + fixed)
+    return np.stack([p, p**2, p * (1 - p) * slope, p**2 * (1 - 2 * p + n * p**2) * slope**2])
+
+
+def _capped(z: Float64[np.ndarray, " Z"], softcap: float | None) -> Float64[np.ndarray, " Z"]:
+    """f(z)."""
+    return z if softcap is None else softcap * np.tanh(z / softcap)
+
+
+def _slope(z: Float64[np.ndarray, " Z"], softcap: float | None) -> Float64[np.ndarray, " Z"]:
+    """f'(z)."""
+    return np.ones_like(z) if softcap is None else 1 - np.tanh(z / softcap) ** 2
+
+
+def _log_nodes(largest: float, std: float, wide: float) -> Float64[np.ndarray, " T"]:
     r"""Nodes in ln t that cover where \(t^P\varphi^{(p)}\varphi^{n-\#}\) lives, from n = ``largest`` down to 1.
 
     The sum of exponentials lies between e^z of one typical logit and n e^{REACH std}; t is about its inverse, down
-    to e^{-34} of it, because the integrand falls only like t on that side.
+    to e^{-34} of it, because the integrand falls only like t on that side. A sink's s and a shift of all logits
+    widen both ends by their size, ``wide``.
     """
-    low = -math.log(largest) - REACH * std - 34
-    high = REACH * std + 4
+    low = -math.log(largest) - REACH * std - 34 - wide
+    high = REACH * std + 4 + wide
     return np.arange(low, high, LOG_STEP)
 
 
-def _laplace(log_t: Float64[np.ndarray, " T"], std: float) -> Float64[np.ndarray, "5 T"]:
+def _laplace(
+    log_t: Float64[np.ndarray, " T"], z: Float64[np.ndarray, " Z"], weights: Float64[np.ndarray, " Z"]
+) -> Float64[np.ndarray, "5 T"]:
     r"""\(t^p (-1)^p \varphi^{(p)}(t) = E[(te^z)^p e^{-te^z}]\) for p = 0..4."""
-    # Trapezoid in z/std: the factor exp(-e^y) e^{py} decays like exp(-pi k/2) at wave number k = 2 pi/(step std),
-    # so step = 0.3/std gives exp(-33); a narrow Gaussian alone needs step <= 0.4.
-    step = min(0.4, 0.3 / std)
-    z = np.arange(-REACH, REACH + 4 * std, step)
-    weights = np.exp(-0.5 * z**2)
-    weights /= weights.sum()
-    y = np.exp(log_t[:, None] + std * z)
+    y = np.exp(np.minimum(log_t[:, None] + z, 700))
     term = np.exp(-y)
     rows = [term @ weights]
     for _ in range(4):

@@ -1,0 +1,57 @@
+r"""A sink: a logit without a value takes part of every row, so that the mean attention sums to less than 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from catenary.theory.pairs import Matrix, Mean, Pairs, Positions, Vector
+from catenary.theory.scores import Scores
+from catenary.theory.strong import row_moments
+
+
+@dataclass(frozen=True, eq=False)
+class Damped:
+    r"""The averages of \(FA\) with F = diag(``kept``), from those of A: what attention keeps beside its sink.
+
+    The fluctuations of a softmax with a sink have the form of those without, A replaced by FA: nothing in them uses
+    that rows sum to 1. Derived here.
+    """
+
+    positions: Positions
+    kept: Vector
+
+    @property
+    def counts(self) -> Vector:
+        """How many tokens each query sees, the sink apart."""
+        return self.positions.counts
+
+    @property
+    def sizes(self) -> Vector:
+        """How many positions each group holds."""
+        return self.positions.sizes
+
+    def average(self, x: Pairs) -> Mean:
+        """X A^T F and F A X A^T F."""
+        mean = self.positions.average(x)
+        return Mean(mean.half * self.kept, mean.full.scaled(self.kept))
+
+    def adjoint(self, x: Pairs) -> Mean:
+        """A^T F X and A^T F X F A."""
+        full = self.positions.adjoint(x.scaled(self.kept))
+        return Mean(full.half / self.kept, full.full)
+
+    def average_centred(self, x: Pairs, b: Matrix) -> Pairs:
+        """F A X A^T F - F A b - (F A b)^T."""
+        return self.positions.average_centred(x, b / self.kept).scaled(self.kept)
+
+    def adjoint_centred(self, x: Pairs, b: Matrix) -> Pairs:
+        """A^T F X F A - b F A - (b F A)^T."""
+        return self.positions.adjoint_centred(x.scaled(self.kept), b * self.kept)
+
+
+def kept_beside_sink(scores: Scores, counts: Vector) -> Vector:
+    r"""\(F_i = E\sum_jA_{ij}\) over what query i sees; \(n/(n + e^s)\) at v = 0. Exact for unrelated tokens."""
+    variance = np.array([scores.variance])
+    return np.asarray(counts * row_moments(scores, counts, variance).mean[:, 0])
