@@ -17,13 +17,13 @@ POINTS = 84
 def sparkline(profile: Profile, low: float, high: float) -> Markup:
     """The profile between ``low`` and ``high`` (log10 of influence over its middle), as one inline SVG.
 
-    Values of exactly 0, and what lies outside the range, are drawn at its edge. The text alternative gives first,
-    middle and last.
+    Values of exactly 0, and what lies outside the range (most last tokens), are drawn at its edge. The text
+    alternative gives first, middle and last.
     """
     rho = profile.values
     length = len(rho)
     spread = np.unique(np.round((length - 2) * np.linspace(0, 1, POINTS) ** 2).astype(int))
-    middle = np.exp(np.log(np.maximum(rho[length // 4 : -(length // 4) or None], 1e-300)).mean())
+    middle = _middle(profile)
     with np.errstate(divide="ignore"):
         heights = np.clip(np.log10(rho / middle), low, high)
     x = MARGIN + (WIDTH - 3 * MARGIN) * np.arange(length) / (length - 1)
@@ -37,11 +37,17 @@ def sparkline(profile: Profile, low: float, high: float) -> Markup:
 
 
 def common_range(profiles: list[Profile]) -> tuple[float, float]:
-    """log10 of influence over the middle that holds 95 % of all positions of all profiles, and every last token."""
+    """log10 of influence over the middle that holds 99 % of the tokens of every profile, the last ones apart."""
     bounds = []
     for profile in profiles:
-        rho = profile.values[profile.values > 0]
-        relative = np.log10(rho / np.exp(np.log(rho).mean()))
-        bounds.append((float(np.quantile(relative, 0.025)), float(relative[-1])))
-    low = min(bound for bound, _ in bounds) - 0.2
-    return low, max(max(last for _, last in bounds), low + 1) + 0.1
+        rho = profile.values[:-1][profile.values[:-1] > 0]
+        bounds.append(np.quantile(np.log10(rho / _middle(profile)), (0.005, 0.995)))
+    low, high = min(b[0] for b in bounds), max(b[1] for b in bounds)
+    return float(low) - 0.1, max(float(high), float(low) + 0.5) + 0.1
+
+
+def _middle(profile: Profile) -> float:
+    """Log-mean over the middle half, zeros left out."""
+    quarter = len(profile) // 4
+    half = profile.values[quarter : len(profile) - quarter]
+    return float(np.exp(np.log(half[half > 0]).mean())) if half.any() else float(profile.values.max())

@@ -32,6 +32,9 @@ MEASURED_REACH = 4.0
 """Largest length/width at which the law was compared with networks."""
 
 
+NEAR = 1.01
+"""A variance this close above one that was measured counts as measured: 10.74, at width 8,192, against 10.69."""
+
 TRUSTED = 0.03
 """dex. Up to this median error (7 %) a prediction is shown green."""
 
@@ -56,7 +59,7 @@ def birth_card(architecture: Architecture, regime: Regime) -> ValidityCard:
     variance = architecture.logit_variance
     reach = regime.length / architecture.width
     steps = (REPEATED_ERRORS if regime.repeated else ERRORS).get(regime.coupling, ())
-    error = next((error for bound, error in steps if variance <= bound * (1 + 1e-9)), None)
+    error = next((error for bound, error in steps if variance <= bound * NEAR), None)
     if reach > MEASURED_REACH:
         error = None
     variances = tuple(
@@ -84,12 +87,12 @@ def birth_card(architecture: Architecture, regime: Regime) -> ValidityCard:
 def _glance(architecture: Architecture, regime: Regime, error: float | None) -> tuple[Light, str]:
     """The traffic light and its sentence: the first reason that applies, the worst first."""
     variance = architecture.logit_variance
-    if error is None and variance > 10.7:
+    if error is None and variance > 10.7 * NEAR:
         return "red", f"Logit variance {variance:.3g}: the law was never measured above 10.7; do not rely on it."
     if error is None and regime.length / architecture.width > MEASURED_REACH:
         return "amber", "Longer than four times the width: the finite-width term is extrapolated there."
     if error is None:
-        return "red", f"The {regime.coupling} coupling with this input was not measured at logit variance {variance:.2g}."
+        return "red", f"With this input the {regime.coupling} coupling was never measured at variance {variance:.2g}."
     if architecture.not_expressed:
         return "amber", f"The config says something the law leaves out: {architecture.not_expressed[0]}."
     if error > TRUSTED:
@@ -106,7 +109,7 @@ def token_spread(variance: float) -> float | None:
 
     Below v = 0.13 the value there is kept: one probe's own noise is most of it.
     """
-    if variance > 10.7:
+    if variance > 10.7 * NEAR:
         return None
     if variance <= SPREAD_VARIANCES[0]:
         return SPREADS[0]
@@ -151,7 +154,7 @@ def _statements(architecture: Architecture, regime: Regime, error: float | None)
 def _variance_words(coupling: str, variance: float, error: float | None) -> str:
     if error is not None:
         return f"median error of log10 at most {error:.2g} where it was measured."
-    if variance > 10.7:
+    if variance > 10.7 * NEAR:
         return "above 10.7 the law was never measured."
     return f"with the {coupling} coupling and this input the law was not measured here."
 
