@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from builders import gpt2_like, qwen2_like, qwen3_like, smollm2_like
-from catenary.architecture import Architecture
+from catenary.architecture import Architecture, Causal
 from catenary.theory.birth import exact_energies
-from catenary.theory.coarse import Groups, coarse_energies, group_positions
+from catenary.theory.coarse import coarse_energies
 from catenary.theory.embedding import embedded
+from catenary.theory.grid import Grid, group_positions
+from catenary.theory.groups import positions
 from catenary.theory.pairs import Pairs, Singles
 
 STRONG = (2.5 / 256) ** 0.5  # logit variance (256 * std^2)^2 = 6.25
@@ -68,19 +70,19 @@ def test_finer_groups_come_closer() -> None:
     exact = exact_energies(architecture, embedded(architecture, equal(400)))
     errors = []
     for ratio in (1.24, 1.12, 1.06):
-        groups = group_positions(400, ratio=ratio)
-        errors.append(np.abs(coarse_energies(architecture, 400, groups=groups) / exact - 1)[60:-30].max())
+        grid = group_positions(400, ratio=ratio)
+        errors.append(np.abs(coarse_energies(architecture, 400, grid=grid) / exact - 1)[60:-30].max())
     assert errors[0] > 2.5 * errors[1] > 2.5**2 * errors[2]
 
 
 @pytest.mark.parametrize("length", [2, 3, 24, 25, 72, 73, 74, 513, 2048, 1 << 24])
 def test_groups_cover_every_position_once(length: int) -> None:
-    groups = group_positions(length)
-    assert groups.sizes.sum() == length
-    assert (groups.sizes >= 1).all()
-    assert groups.sizes[-1] == 1
-    assert groups.sizes.size < 300
-    assert (np.diff(groups.counts) > 0).all()
+    grid = group_positions(length)
+    assert grid.length == grid.sizes.sum() == length
+    assert (grid.sizes >= 1).all()
+    assert grid.sizes[-1] == 1
+    assert grid.sizes.size < 300
+    assert (np.diff(grid.centres) > 0).all()
 
 
 @pytest.mark.parametrize("distinct", [0.0, 0.3])
@@ -93,7 +95,7 @@ def test_averages_of_groups_are_averages_over_their_members(distinct: float, siz
     product of mean counts misses their covariance, size^2/12 of the square: seen only in ``distinct``.
     """
     before = 1000
-    groups = Groups(np.array([before, size, 1.0]))
+    groups = positions(Causal(), Grid(np.array([before, size, 1.0])))
     matrix, same = np.zeros((3, 3)), np.zeros(3)
     matrix[1, 1], same[1] = distinct, 1.0
     members = slice(before, before + size)
