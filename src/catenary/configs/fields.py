@@ -13,6 +13,9 @@ TEXT_LIMIT = 200
 """Characters. Names in configs (activations, types) are short; longer ones would only slow the near-match search."""
 
 
+LIST_LIMIT = 100_000
+"""Entries of a list in a config; published ones name layers, of which there are hundreds."""
+
 SHAPE = ("num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size")
 """Fields that decide what model it is: left out, transformers would silently build its class's default model."""
 
@@ -76,6 +79,10 @@ class Fields:
         """Whether the config has ``name``, null or not, or its class does."""
         keys = self._keys(name, ())
         return any(key in self._config or key in self._defaults for key in keys)
+
+    def raw(self, name: str) -> object:
+        """The value of ``name`` as it stands, null or left out as None; for fields that may be of several types."""
+        return None if self._absent(name, ()) else self._value(name, ())
 
     def own_name(self, name: str) -> str:
         """What the config class itself calls the common field ``name``."""
@@ -162,6 +169,30 @@ class Fields:
         for entry, number in zip(value, numbers, strict=True):
             if number is None or not least <= number <= most:
                 raise invalid(name, f"must be a list of integers in {least}..{most}", received(entry))
+        return tuple(number for number in numbers if number is not None)
+
+    def optional_indices(self, name: str, *, most: int, least: int = 0) -> tuple[int, ...] | None:
+        """A list of any number of integers in least..most, or None where it is null or left out."""
+        if self._absent(name, ()):
+            return None
+        value = self._value(name, ())
+        if not isinstance(value, list | tuple) or len(value) > LIST_LIMIT:
+            raise invalid(name, f"must be a list of at most {LIST_LIMIT} integers", received(value))
+        return self.optional_integers(name, count=len(value), most=most, least=least)
+
+    def optional_numbers(
+        self, name: str, *, count: int, most: float, least: float = 0.0
+    ) -> tuple[float, ...] | None:
+        """A list of exactly ``count`` numbers in [least, most], or None where it is null or left out."""
+        if self._absent(name, ()):
+            return None
+        value = self._value(name, ())
+        if not isinstance(value, list | tuple) or len(value) != count:
+            raise invalid(name, f"must be a list of {count} numbers, one per layer", received(value))
+        numbers = [_real(entry) for entry in value]
+        for entry, number in zip(value, numbers, strict=True):
+            if number is None or not least <= number <= most:
+                raise invalid(name, f"must be a list of numbers in [{least:g}, {most:g}]", received(entry))
         return tuple(number for number in numbers if number is not None)
 
     def optional_part(self, name: str) -> Fields | None:

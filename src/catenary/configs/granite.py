@@ -1,14 +1,29 @@
-"""Granite and HyperCLOVA X: multipliers on embeddings, logits and residual branches."""
+"""Granite 3 and its windowed form, HyperCLOVA X: multipliers on embeddings, logits and residual branches."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
-from catenary.architecture import Architecture, Attention, Branch, Embedding, FeedForward, Layer, Norm, Step, pre_norm
+from catenary.architecture import (
+    Architecture,
+    Attention,
+    Branch,
+    Embedding,
+    FeedForward,
+    Layer,
+    Norm,
+    Sink,
+    Step,
+    pre_norm,
+)
+from catenary.configs import limits
 from catenary.configs.decoder import Sizes, attentions, decoder, read_feed_forward, read_norm, read_sizes
 from catenary.configs.family import reads
 from catenary.configs.fields import Fields
-from catenary.configs.rotary import read_turning
+from catenary.configs.rotary import Turning, read_turning
+from catenary.configs.windows import FULL, SLIDING, kernels, read_kinds, read_window
 
 MULTIPLIER = 1e6
 """Upper bound of a multiplier; published ones stay below 100."""
@@ -23,7 +38,34 @@ def granite(fields: Fields) -> Architecture:
     sizes = read_sizes(fields)
     scale = fields.number("attention_multiplier", most=MULTIPLIER)
     block = partial(pre_norm, scale=fields.number("residual_multiplier", most=MULTIPLIER))
-    return _multiplied(fields, sizes, scale, block)
+    heads = attentions(sizes, turnings=read_turning(fields, sizes.head_dim), query_scale=scale)
+    return _multiplied(fields, sizes, heads, block)
+
+
+@reads("granite_swa")
+def granite_swa(fields: Fields) -> Architecture:
+    """Granite with windows outside layers 0, 4, 8, ..., a sink logit per head that starts at 0, and a base per layer.
+
+    ``layer_rope_theta`` holds one base per layer, 0 for a layer that turns nothing.
+    """
+    sizes = read_sizes(fields)
+    pattern = tuple(SLIDING if index % 4 else FULL for index in range(sizes.depth))
+    bands = kernels(fields, read_kinds(fields, sizes.depth, pattern), window=read_window(fields))
+    turning = read_turning(fields, sizes.head_dim)
+    bases = fields.optional_numbers("layer_rope_theta", count=sizes.depth, most=limits.THETA)
+    heads = attentions(
+        sizes,
+        kernels=bands,
+        turnings=[_rebased(turning, base) for base in bases] if bases is not None else turning,
+        query_scale=fields.number("attention_multiplier", most=MULTIPLIER),
+        sink=Sink(),
+    )
+    block = partial(pre_norm, scale=fields.number("residual_multiplier", most=MULTIPLIER))
+    return _multiplied(fields, sizes, heads, block)
+
+
+def _rebased(turning: Turning, base: float) -> Turning | None:
+    return replace(turning, rotary=replace(turning.rotary, theta=base)) if base else None
 
 
 @reads("hyperclovax")
@@ -33,7 +75,9 @@ def hyperclovax(fields: Fields) -> Architecture:
     given = fields.optional_number("attention_multiplier", most=MULTIPLIER)
     factor = fields.number("residual_multiplier", most=MULTIPLIER)
     block = partial(scaled_sandwich if fields.boolean("use_post_norm") else pre_norm, scale=factor)
-    return _multiplied(fields, sizes, sizes.head_dim**-0.5 if given is None else given, block)
+    scale = sizes.head_dim**-0.5 if given is None else given
+    heads = attentions(sizes, turnings=read_turning(fields, sizes.head_dim), query_scale=scale)
+    return _multiplied(fields, sizes, heads, block)
 
 
 def scaled_sandwich(attention: Attention, feed_forward: FeedForward, norm: Norm, scale: float) -> Layer:
@@ -42,8 +86,9 @@ def scaled_sandwich(attention: Attention, feed_forward: FeedForward, norm: Norm,
     return Layer(tuple(Step((Branch(mix, before=norm, after=norm, scale=scale),)) for mix in mixers))
 
 
-def _multiplied(fields: Fields, sizes: Sizes, query_scale: float, block: partial[Layer]) -> Architecture:
-    heads = attentions(sizes, turnings=read_turning(fields, sizes.head_dim), query_scale=query_scale)
+def _multiplied(
+    fields: Fields, sizes: Sizes, heads: Sequence[Attention], block: partial[Layer]
+) -> Architecture:
     return decoder(
         fields, sizes, heads, read_feed_forward(fields, sizes), read_norm(fields), block=block,
         embedding=Embedding(sizes.std, scale=fields.number("embedding_multiplier", most=MULTIPLIER)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from catenary.architecture import Architecture
 from catenary.configs import limits
 from catenary.configs.decoder import (
@@ -9,6 +11,7 @@ from catenary.configs.decoder import (
     decoder,
     even_split,
     llama_decoder,
+    read_depth,
     read_feed_forward,
     read_norm,
     read_sizes,
@@ -38,6 +41,19 @@ def llama(fields: Fields) -> Architecture:
 def llama_like(fields: Fields) -> Architecture:
     """The same block in a class of its own; heads of any size. Dropout does not act in a network that is evaluated."""
     return llama_decoder(fields, read_sizes(fields))
+
+
+@reads("mllama_text_model")
+def mllama_text(fields: Fields) -> Architecture:
+    """Llama's block; the layers of ``cross_attention_layers`` see images only and are passed over without one."""
+    depth = read_depth(fields)
+    crossed = set(fields.optional_indices("cross_attention_layers", most=depth - 1) or ())
+    if crossed:
+        fields.note(f"{len(crossed)} layers attend to images only and are left out: text without an image")
+    sizes = read_sizes(fields)
+    if len(crossed) == depth:
+        raise NotApplicable("mllama whose layers all attend to images has nothing that text passes")
+    return llama_decoder(fields, replace(sizes, depth=depth - len(crossed)))
 
 
 @reads("helium")

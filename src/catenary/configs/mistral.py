@@ -25,7 +25,7 @@ def ministral3(fields: Fields) -> Architecture:
     return _one_window(fields, sizes, theta=1e6 if bare else None)
 
 
-@reads("phi3")
+@reads("phi3", "phi4_multimodal")
 def phi3(fields: Fields) -> Architecture:
     """Mistral's block; ``rope_scaling`` of type su and yarn is read as longrope, as transformers does."""
     return _one_window(fields, read_sizes(fields), also={"su": "longrope", "yarn": "longrope"})

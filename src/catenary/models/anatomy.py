@@ -81,9 +81,13 @@ def dissect(module: torch.nn.Module) -> Anatomy:
 
 
 def _backbone(module: torch.nn.Module) -> torch.nn.Module:
-    """The stack that takes ``inputs_embeds``; ``get_decoder`` returns the vocabulary matrix in one model type."""
-    candidates = [getattr(module, "get_decoder", lambda: None)(), getattr(module, "base_model", None)]
-    for part in candidates:
+    """The stack that takes ``inputs_embeds``; ``get_decoder`` returns the vocabulary matrix in one model type.
+
+    In another it returns the whole model with its vocabulary matrix; the stack is then one of the children.
+    """
+    named = [getattr(module, "get_decoder", lambda: None)(), getattr(module, "base_model", None)]
+    whole = getattr(module, "get_output_embeddings", lambda: None)() is None
+    for part in (*(part for part in named if part is not module), *([module] if whole else module.children())):
         if isinstance(part, torch.nn.Module) and accepts(part, "inputs_embeds"):
             return part
     raise NotApplicable(
