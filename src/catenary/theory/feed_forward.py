@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from catenary.architecture import FeedForward
-from catenary.theory.activations import Kernel, Series, activation_kernels
+import numpy as np
+
+from catenary.architecture import FeedForward, Gate
+from catenary.errors import NotApplicable
+from catenary.theory.activation_kernels import (
+    Kernel,
+    PairKernels,
+    kernels_at,
+    kernels_between,
+    product,
+    times,
+    total,
+)
+from catenary.theory.activations import ACTIVATIONS, Activation, activation, cut_line
+from catenary.theory.experts import Weights, routing
+from catenary.theory.hermite import Array
 from catenary.theory.mixers import Outcome
-from catenary.theory.pairs import Pairs
+from catenary.theory.pairs import Pairs, Vector
 
 
 @dataclass(frozen=True)
 class FeedForwardKernels:
-    r"""The two maps of a feed-forward branch, both functions of the correlation \(\rho\) of two normalised inputs.
+    r"""The two maps of a feed-forward branch, both functions of the correlation \(\rho\) of two inputs.
 
     ``forward`` is \(\Phi(\rho)\), the covariance per coordinate of the two outputs; ``backward`` is \(\chi(\rho)\),
     the factor from the covariance of the outputs' gradients to that of the inputs' gradients.
@@ -22,73 +37,163 @@ class FeedForwardKernels:
     forward: Kernel
     backward: Kernel
 
+    def weighed(self, weights: Weights) -> FeedForwardKernels:
+        r"""The network behind random weights: \(W\Phi\) and \(W\chi + S\Phi\)."""
+        through = total(product(weights.value, self.backward), product(weights.slope, self.forward))
+        return FeedForwardKernels(product(weights.value, self.forward), through)
+
 
 @dataclass(frozen=True)
 class FeedForwardMixer:
-    r"""A feed-forward network behind a norm: \(\Phi(R)\) forward, \(D\circ\chi(R)\) backward."""
+    r"""A feed-forward network: \(\Phi(R)\) forward, \(D\circ\chi(R)\) backward.
 
-    kernels: FeedForwardKernels
+    ``normalised`` inputs have unit diagonal. Other inputs of covariance X have the pre-activation variance
+    \(s^2X_{ii}\): where it is the same for all positions (every branch of a post-branch layer ends in a norm) the
+    kernels are taken at that variance, elsewhere (the first layer of a post-norm network) at those of each pair.
+    """
+
+    branch: FeedForward
+    width: int
+    normalised: bool
 
     def forward(self, x: Pairs) -> Outcome:
-        """The pass over inputs of unit diagonal."""
-        return Outcome(x.map(self.kernels.forward), PassedFeedForward(self.kernels, x))
+        """The pass over inputs of covariance ``x``."""
+        if self.normalised:
+            return _alike(feed_forward_kernels(self.branch, self.width), x)
+        level = float(x.same.mean())
+        if np.ptp(x.same) <= 1e-9 * level:
+            kernels = feed_forward_kernels(self.branch, self.width, level)
+            return _alike(kernels, x.scaled(np.full(1, level**-0.5)))
+        deviations = np.sqrt(x.same)
+        maps = _unlike_maps(self.branch, self.width, deviations)
+        correlation = x.scaled(1 / deviations)
+        return Outcome(maps.forward(correlation), PassedFeedForward(maps.backward, correlation))
 
 
 @dataclass(frozen=True, eq=False)
 class PassedFeedForward:
-    """The forward pass of a feed-forward network."""
+    """The forward pass of a feed-forward network: its backward map, and the correlation it is taken at."""
 
-    kernels: FeedForwardKernels
-    x: Pairs
+    chi: Callable[[Pairs], Pairs]
+    correlation: Pairs
 
     def backward(self, gradient: Pairs) -> Pairs:
         r"""\(D\circ\chi(R)\)."""
-        return self.x.map(self.kernels.backward).times(gradient)
+        return self.chi(self.correlation).times(gradient)
 
 
-def feed_forward_kernels(branch: FeedForward, width: int) -> FeedForwardKernels:
-    r"""\(\Phi\) and \(\chi\) for independent Gaussian weights and infinite widths.
+def feed_forward_kernels(branch: FeedForward, width: int, level: float = 1.0) -> FeedForwardKernels:
+    r"""\(\Phi\) and \(\chi\) for independent Gaussian weights and infinite widths, and inputs of variance ``level``.
 
-    With \(s^2 = d\sigma_{in}^2\), m the inner width and \(\sigma\) the std of the output matrix,
+    With \(s^2 = d\sigma_{in}^2\), m the inner width, \(\sigma\) the std of the output matrix, and kernels of
+    pre-activations of variance \(s^2X\), X the ``level``,
 
     \[\text{plain:}\quad \Phi = m\sigma^2 K_f(\rho), \qquad \chi = m\sigma^2 s^2 K_{f'}(\rho);\]
-    \[\text{gated:}\quad \Phi = m\sigma^2 s^2\rho K_f(\rho), \qquad
-      \chi = m\sigma^2 s^2 [s^2\rho K_{f'}(\rho) + K_f(\rho)].\]
+    \[\text{gated:}\quad \Phi = m\sigma^2 K_f(\rho)K_g(\rho), \qquad
+      \chi = m\sigma^2 s^2 [K_{f'}(\rho)K_g(\rho) + K_f(\rho)K_{g'}(\rho)],\]
 
+    where g(x) = x + offset, cut at the limit if there is one; without both \(K_g = s^2X\rho\), \(K_{g'} = 1\).
+    A gate or experts multiply the network by random weights (``FeedForwardKernels.weighed``); a shared network adds.
     Exact at infinite width; the error at width d is O(1/d). Derived here.
 
     Args:
         branch: the branch as initialised.
         width: d, the width of the residual stream.
+        level: X, the variance of the inputs' coordinates, 1 behind a norm.
 
     Raises:
-        NotApplicable: when the activation has no known kernel.
+        NotApplicable: an activation without a kernel, or words that have none here.
     """
+    kernels = _network(branch, width, level)
+    if branch.gate is not None:
+        kernels = kernels.weighed(_gate(branch.gate, width * branch.gate.std**2, level))
+    if branch.experts is None:
+        return kernels
+    experts = branch.experts
+    kernels = kernels.weighed(routing(replace(experts, shared=None), width * experts.router_std**2, level))
+    if experts.shared is None:
+        return kernels
+    shared = feed_forward_kernels(experts.shared, width, level)
+    return FeedForwardKernels(
+        total(kernels.forward, shared.forward), total(kernels.backward, shared.backward)
+    )
+
+
+def _network(branch: FeedForward, width: int, level: float) -> FeedForwardKernels:
+    """One network without its gate and its router."""
     variance = width * branch.input_std**2
-    kernels = activation_kernels(branch.activation, math.sqrt(variance))
     gain = branch.width * branch.output_std**2
-    value, slope = kernels.value, kernels.derivative
+    scale = math.sqrt(variance * level)
+    inner = kernels_at(_inner(branch), scale)
     if not branch.gated:
-        return FeedForwardKernels(_times(gain, value), _times(gain * variance, slope))
-    both = _sum(_times(variance, _raised(slope)), value)
-    return FeedForwardKernels(_times(gain * variance, _raised(value)), _times(gain * variance, both))
+        return FeedForwardKernels(times(gain, inner.value), times(gain * variance, inner.derivative))
+    line = kernels_at(cut_line(branch.limit, branch.offset), scale)
+    both = total(product(inner.derivative, line.value), product(inner.value, line.derivative))
+    return FeedForwardKernels(times(gain, product(inner.value, line.value)), times(gain * variance, both))
 
 
-def _times(factor: float, kernel: Kernel) -> Kernel:
-    """The kernel factor * K; a series stays a series, which is one sum to evaluate instead of several."""
-    if isinstance(kernel, Series):
-        return kernel.times(factor)
-    return lambda rho: factor * kernel(rho)
+@dataclass(frozen=True)
+class _Maps:
+    forward: Callable[[Pairs], Pairs]
+    backward: Callable[[Pairs], Pairs]
 
 
-def _raised(kernel: Kernel) -> Kernel:
-    """The kernel rho * K(rho)."""
-    if isinstance(kernel, Series):
-        return kernel.raised()
-    return lambda rho: rho * kernel(rho)
+def _unlike_maps(branch: FeedForward, width: int, deviations: Vector) -> _Maps:
+    r"""\(\Phi\) and \(\chi\) of the pairs of positions whose inputs have the standard deviations ``deviations``."""
+    if branch.experts is not None or branch.gate is not None:
+        raise NotApplicable(
+            "a router or gate whose input is not normalised has no law here where that input's size differs between "
+            "positions (it is the same behind norms)"
+        )
+    variance = width * branch.input_std**2
+    gain = branch.width * branch.output_std**2
+    scales = math.sqrt(variance) * deviations
+    inner = kernels_between(_inner(branch), scales)
+    if not branch.gated:
+        return _Maps(_scaled(gain, inner.value), _scaled(gain * variance, inner.derivative))
+    line = kernels_between(cut_line(branch.limit, branch.offset), scales)
+
+    def forward(rho: Pairs) -> Pairs:
+        return inner.value(rho).times(line.value(rho))
+
+    def backward(rho: Pairs) -> Pairs:
+        return _slopes(inner, line, rho).plus(_slopes(line, inner, rho))
+
+    return _Maps(_scaled(gain, forward), _scaled(gain * variance, backward))
 
 
-def _sum(first: Kernel, second: Kernel) -> Kernel:
-    if isinstance(first, Series) and isinstance(second, Series):
-        return first.plus(second)
-    return lambda rho: first(rho) + second(rho)
+def _slopes(first: PairKernels, second: PairKernels, rho: Pairs) -> Pairs:
+    return first.derivative(rho).times(second.value(rho))
+
+
+def _scaled(factor: float, kernel: Callable[[Pairs], Pairs]) -> Callable[[Pairs], Pairs]:
+    root = np.full(1, math.sqrt(factor))
+    return lambda rho: kernel(rho).scaled(root)
+
+
+def _alike(kernels: FeedForwardKernels, correlation: Pairs) -> Outcome:
+    chi = kernels.backward
+    return Outcome(correlation.map(kernels.forward), PassedFeedForward(lambda rho: rho.map(chi), correlation))
+
+
+def _inner(branch: FeedForward) -> Activation:
+    """The activation, cut where the branch says so."""
+    if not branch.gated and (branch.limit is not None or branch.offset):
+        raise NotApplicable("an offset or a limit belongs to a gated feed-forward network, and this one is plain")
+    return activation(branch.activation, branch.limit)
+
+
+def _gate(gate: Gate, variance: float, level: float) -> Weights:
+    r"""A gate g(Wx) per channel or per token: \(W = K_g\), \(S = d\sigma^2K_{g'}\)."""
+    if gate.per == "head":
+        raise NotApplicable("a feed-forward network has no heads to gate")
+    kernels = kernels_at(GATES[gate.function], math.sqrt(variance * level))
+    return Weights(kernels.value, times(variance, kernels.derivative))
+
+
+def _softplus(x: Array) -> Array:
+    return np.asarray(np.logaddexp(0, x))
+
+
+GATES = {"sigmoid": ACTIVATIONS["sigmoid"], "softplus": Activation(_softplus, ACTIVATIONS["sigmoid"].value)}
+"""The functions of gates."""

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
 
 from catenary.architecture import Architecture, Attention, Branch
+from catenary.blocks import regions
 from catenary.errors import NotApplicable, invalid
 from catenary.profile import Profile
 from catenary.protocols import TokenLaw
 from catenary.quantity import JACOBIAN_NORM
+from catenary.reading import align, number
 from catenary.theory.birth import birth_energies, check_exact_memory
 from catenary.theory.embedding import Start, embedded
-from catenary.theory.feed_forward import FeedForwardMixer, feed_forward_kernels
+from catenary.theory.feed_forward import FeedForwardMixer
 from catenary.theory.mixers import Mixer
 from catenary.theory.sampled_attention import SampledAttention
 from catenary.theory.sampled_heads import HeadLaw
@@ -58,6 +61,26 @@ class BirthQuantiles:
         if not 1 <= first <= last <= length:
             raise invalid("first, last", f"must be 1 <= first <= last <= {length}", (first, last))
         return np.asarray(np.quantile(self.norms[:, first - 1 : last], self.levels))
+
+    def table(self) -> str:
+        """Quantiles and root mean square by region, over networks and the region's positions together, as text."""
+        heads = ("positions", *(f"{100 * level:g} %" for level in self.levels), "rms")
+        rows = [heads]
+        for span in regions(self.norms.shape[1]):
+            rms = np.sqrt(np.mean(self.norms[:, span.start : span.stop] ** 2))
+            rows.append((span.name, *(number(float(q)) for q in (*self.pooled(span.start + 1, span.stop), rms))))
+        return align(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The quantiles as plain JSON values."""
+        return {
+            "levels": list(self.levels),
+            "values": self.values.tolist(),
+            "rms": self.rms.tolist(),
+            "networks": len(self.norms),
+            "seed": self.seed,
+            "rotary": self.rotary,
+        }
 
     def profile(self) -> Profile:
         """The median network at each position, with the band from 16 % to 84 % of the networks."""
@@ -102,8 +125,8 @@ def birth_quantiles(
         levels: in [0, 1], rising.
         networks: how many to draw.
         seed: of the first draw.
-        rotary: whether RoPE turns queries and keys. It costs a factor of about the head dimension. None: only where
-            ids repeat; for distinct tokens it moves single networks but no statistic over them beyond .01 dex.
+        rotary: whether RoPE turns queries and keys; it takes about 17 times as long at head dimension 64. None: only
+            where ids repeat; for distinct tokens it moves single networks but no mean over them beyond .01 dex.
         progress: called after each network with (done, all).
 
     Raises:
@@ -143,7 +166,7 @@ def drawn_energies(
     def mixer_of(branch: Branch) -> Mixer:
         nonlocal drawn
         if not isinstance(branch.mix, Attention):
-            return FeedForwardMixer(feed_forward_kernels(branch.mix, width))
+            return FeedForwardMixer(branch.mix, width, branch.before is not None)
         drawn += 1
         law = HeadLaw(branch.mix, width, length, rotary)
         return SampledAttention(law, branch.mix.gain(width), (*seed, drawn))
