@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from catenary.architecture import Alibi, Attention, Kernel
+from catenary.architecture import Attention, Kernel
 from catenary.errors import NotApplicable
 from catenary.theory.attending import AttentionMixer, Heads
 from catenary.theory.coupling import Rows
 from catenary.theory.couplings import COUPLINGS
+from catenary.theory.feed_forward import GATES
+from catenary.theory.gates import Gated
 from catenary.theory.mixers import Mixer
 from catenary.theory.pairs import Positions
 from catenary.theory.scores import Scores
@@ -34,7 +36,6 @@ def attention_mixer(
         InvalidInput: an unknown coupling.
         NotApplicable: a word or a logit variance the law does not cover.
     """
-    check_words(attention, coupling)
     make, scores = COUPLINGS[coupling], Scores.of(attention, width, finite_width)
     own_norm = attention.qk_norm and not normalised
     if own_norm and not scores.plain:
@@ -48,15 +49,7 @@ def attention_mixer(
             positions = Damped(positions, kept)
         law = make(scores, Rows(positions.counts, positions.sizes, kept))
         heads.append(Heads(group.heads / attention.heads, positions, law))
-    return AttentionMixer(attention.gain(width), tuple(heads), own_norm, normalised)
-
-
-def check_words(attention: Attention, coupling: str) -> None:
-    """Refuse what the mixer would silently leave out."""
-    for word in ("gate",):
-        if getattr(attention, word) is not None:
-            raise NotApplicable(f"the birth law does not cover attention with a {word}")
-    if coupling == "strong" and any(isinstance(group.kernel, Alibi) for group in attention.groups):
-        raise NotApplicable(
-            "the strong coupling needs equal mean attention, which ALiBi has not; coupling='first-order' covers it"
-        )
+    mixer = AttentionMixer(attention.gain(width), tuple(heads), own_norm, normalised)
+    if attention.gate is None:
+        return mixer
+    return Gated(mixer, GATES[attention.gate.function], width * attention.gate.std**2)
