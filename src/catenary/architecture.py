@@ -110,7 +110,7 @@ class Attention:
 
     ``query_scale`` multiplies q.k before the softmax, ``softcap`` c then turns a logit z into c tanh(z/c). The stds
     are those of the weight matrices' entries. ``qk_norm`` gives every query and key unit rms. ``rotary`` is None
-    where the layer does not turn them.
+    where the layer does not turn them. ``value_dim`` is a head's channels of values where they are not ``head_dim``.
     """
 
     groups: tuple[HeadGroup, ...]
@@ -126,6 +126,7 @@ class Attention:
     sink: Sink | None = None
     gate: Gate | None = None
     latent: Latent | None = None
+    value_dim: int | None = None
 
     @property
     def heads(self) -> int:
@@ -153,7 +154,7 @@ class Attention:
         With a latent, its rank takes the place of d: the latent has unit rms.
         """
         seen = width if self.latent is None else self.latent.rank
-        dim = self.head_dim if self.latent is None else self.latent.value_dim
+        dim = self.latent.value_dim if self.latent is not None else self.value_dim or self.head_dim
         return seen * self.value_std**2 * self.heads * dim * self.output_std**2
 
 
@@ -161,9 +162,9 @@ class Attention:
 class Experts:
     """A router's choice among feed-forward networks: the ``top`` highest of ``count`` logits W x.
 
-    ``score`` turns logits into weights: ``softmax`` over all experts, ``softmax-top`` over the chosen ones, or
-    ``sigmoid`` or ``sqrtsoftplus`` of each. ``normalised`` divides the chosen weights by their sum; ``scale``
-    multiplies them. They weigh each expert's output, or its input. ``shared`` is a network beside them that every
+    ``score`` turns logits into weights: ``softmax`` over all experts, ``softmax-top`` over the chosen ones,
+    ``sigmoid`` or ``sqrtsoftplus`` of each, or ``one``. ``normalised`` divides the chosen weights by their sum;
+    ``scale`` multiplies them. They weigh each expert's output, or its input. ``shared`` is a network beside them that every
     token passes. With ``groups`` > 1 the experts stand in that many equal groups and are chosen from the
     ``top_groups`` best of them; a group is as good as its two highest weights together (``pair``) or its highest
     (``best``).
@@ -172,7 +173,7 @@ class Experts:
     count: int
     top: int
     router_std: float
-    score: Literal["softmax", "softmax-top", "sigmoid", "sqrtsoftplus"] = "softmax"
+    score: Literal["softmax", "softmax-top", "sigmoid", "sqrtsoftplus", "one"] = "softmax"
     normalised: bool = False
     scale: float = 1.0
     weighed: Literal["output", "input"] = "output"
