@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -25,6 +26,36 @@ def dense_row(length: int, mixings: Sequence[float]) -> np.ndarray:
     for a in mixings:
         product = product @ ((1 - a) * np.eye(length) + a * dense_kernel(length))
     return product[-1]
+
+
+def dense_product(kernel: np.ndarray, mixings: Sequence[float]) -> np.ndarray:
+    """Product of dense mixing matrices of any kernel."""
+    product = np.eye(len(kernel))
+    for a in mixings:
+        product = product @ ((1 - a) * np.eye(len(kernel)) + a * kernel)
+    return product
+
+
+def log_row(length: int, mixings: Sequence[float]) -> np.ndarray:
+    """Logarithm of the row by log-sums of every layer."""
+    log_counts = np.log(np.arange(1.0, length + 1))
+    v = np.full(length, -np.inf)
+    v[-1] = 0.0
+    for a in mixings:
+        if a > 0:
+            through = np.log(a) + np.logaddexp.accumulate((v - log_counts)[::-1])[::-1]
+            v = through if a == 1 else np.logaddexp(np.log1p(-a) + v, through)
+    return v
+
+
+def exact_path_sum(length: int, squared_gains: Sequence[Fraction]) -> list[Fraction]:
+    """Sum over r of e_r times the squared power, e_r by summing over all sets of layers."""
+    total = [Fraction(0)] * length
+    for size in range(len(squared_gains) + 1):
+        symmetric = sum(math.prod(chosen, start=Fraction(1)) for chosen in itertools.combinations(squared_gains, size))
+        power = exact_row(length, [Fraction(1)] * size)
+        total = [so_far + symmetric * entry**2 for so_far, entry in zip(total, power, strict=True)]
+    return total
 
 
 def exact_row(length: int, mixings: Sequence[Fraction]) -> list[Fraction]:

@@ -22,7 +22,8 @@ def poisson_density(x: Float64[np.ndarray, " *shape"] | float, rate: float) -> F
        \frac{t^{r-1}}{(r-1)!}, \quad t = \ln\tfrac1x. \]
 
     \(I_1\) is a modified Bessel function. The law at depth H differs from the limit by O(1/H) (0.57/H at
-    c = 1.7, x = 0.2; see ``poisson_error``). The point mass at x = 1 is ``poisson_spike``. Relative rounding error of order 1e-15.
+    c = 1.7, x = 0.2; see ``poisson_error``). The point mass at x = 1 is ``poisson_spike``. Relative rounding
+    error of order 1e-15.
     Source: derived here (docs/cesaro.md).
 
     Args:

@@ -7,7 +7,6 @@ a Beta variable: with X ~ Beta(j, L-j+1) and T = ln(1/X), a sum of independent e
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 
 import numpy as np
@@ -36,16 +35,15 @@ def log_moments(length: int, position: int, count: int) -> Scaled:
     mantissa[0], exponent[0] = 0.5, 1
     if position == length:
         return Scaled(mantissa, exponent)
-    sums = power_sums(position + 1, length, max(count - 1, 1))
-    # For the variables 1/(m p_1) the h_s lie between 1/s! and 1; the power of p_1 comes back at the end.
-    powers = Scaled.of(sums.scaled)
+    # Newton's identities for the variables j/m, of which the largest is 1; the power of j comes back at the end.
+    powers = Scaled.of(power_sums(position + 1, length, max(count - 1, 1)))
+    scale = Scaled.of(1 / (position + 1))
+    scales = [Scaled.of(1.0)]
     for s in range(1, count):
         before = Scaled(mantissa[s - 1 :: -1], exponent[s - 1 :: -1])
         found = powers[:s].times(before).total().times(Scaled.of(1 / s))
         mantissa[s], exponent[s] = found.mantissa, found.exponent
-    first, shift = math.frexp(sums.first)
-    scale, scale_exponent = np.full(count, 0.5), np.ones(count, dtype=np.int64)
-    for s in range(1, count):
-        scale[s], more = math.frexp(scale[s - 1] * first)
-        scale_exponent[s] = scale_exponent[s - 1] + more + shift
-    return Scaled(mantissa, exponent).times(Scaled(scale, scale_exponent))
+        scales.append(scales[-1].times(scale))
+    return Scaled(mantissa, exponent).times(
+        Scaled(np.array([each.mantissa for each in scales]), np.array([each.exponent for each in scales]))
+    )

@@ -15,7 +15,7 @@ from catenary.errors import invalid
 from catenary.profile import Profile
 from catenary.protocols import TokenLaw
 from catenary.quantity import PATH_WEIGHT
-from catenary.theory.scaled import FAR, Scaled
+from catenary.theory.scaled import Scaled, expanded_product
 from catenary.theory.theories import check_options
 from catenary.validity import ValidityCard
 
@@ -88,11 +88,7 @@ def path_counts(layers: int, mixing: Mixing) -> Float64[np.ndarray, " {layers}+1
 def scaled_path_counts(layers: int, mixing: Mixing) -> Scaled:
     """``path_counts`` without its loss of weights below 1e-308."""
     mixings = layer_mixing(layers, mixing)
-    counts = Scaled.of(np.eye(1, layers + 1)[0])
-    for a in mixings:
-        passed = Scaled(np.append(0.0, counts.mantissa[:-1]), np.append(-FAR, counts.exponent[:-1]))
-        counts = counts.times(Scaled.of(1 - a)).plus(passed.times(Scaled.of(a)))
-    return counts
+    return expanded_product(tuple((1 - mixings).tolist()), tuple(mixings.tolist()))
 
 
 def mixing_option(theory: str, options: Mapping[str, Any]) -> Mixing:

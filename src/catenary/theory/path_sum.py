@@ -23,7 +23,7 @@ from catenary.theory.cesaro_moments import log_moments
 from catenary.theory.cesaro_stream import stream_squares
 from catenary.theory.firstmoment import SMALLEST, checked_length, checked_position
 from catenary.theory.kernels import Uniform
-from catenary.theory.scaled import FAR, Scaled
+from catenary.theory.scaled import Scaled, expanded_product
 
 Gains = Sequence[float] | npt.NDArray[np.float64]
 """Squared gains \\(g_l^2 \\ge 0\\), one per layer, not 0 in every layer."""
@@ -117,11 +117,7 @@ def elementary_symmetric(squared_gains: Gains) -> Scaled:
         raise invalid(
             "squared_gains", "must be finite and >= 0, and > 0 somewhere", float(gains[bad][0]) if bad.any() else 0.0
         )
-    symmetric = Scaled.of(np.eye(1, gains.size + 1)[0])
-    for gain in gains:
-        taken = Scaled(np.append(0.0, symmetric.mantissa[:-1]), np.append(-FAR, symmetric.exponent[:-1]))
-        symmetric = symmetric.plus(taken.times(Scaled.of(float(gain))))
-    return symmetric
+    return expanded_product((1.0,) * gains.size, tuple(gains.tolist()))
 
 
 def _layerwise_squares(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
@@ -12,18 +11,11 @@ BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30)
 """B_2, B_4, B_6, B_8."""
 
 
-@dataclass(frozen=True, eq=False)
-class PowerSums:
-    """p_1, and p_k / p_1^k for k = 1..K, which stays in (0, 1] where p_k itself would underflow."""
+def power_sums(start: int, stop: int, count: int) -> Float64[np.ndarray, " {count}"]:
+    r"""\(\sum_{m=start}^{stop} (start/m)^k\), k = 1..count, 1 <= start <= stop, at a cost independent of the run.
 
-    first: float
-    scaled: Float64[np.ndarray, " K"]
-
-
-def power_sums(start: int, stop: int, count: int) -> PowerSums:
-    r"""\(p_k = \sum_{m=start}^{stop} m^{-k}\), k = 1..count, 1 <= start <= stop, at a cost independent of the run.
-
-    The first 2 count + 32 terms are added one by one. The rest, from a on, is Euler-Maclaurin's formula with
+    That is \(p_k = \sum m^{-k}\) in units of its largest term, which neither underflows nor overflows. The first
+    2 count + 32 terms are added one by one. The rest, from a on, is Euler-Maclaurin's formula with
     \(\ell = \ln(stop/a)\), written with expm1 so that a short rest of large numbers loses no digits:
 
     \[ a^{-k} \Big[ a \frac{1 - e^{-(k-1)\ell}}{k-1} + \frac{1 + e^{-k\ell}}{2}
@@ -37,13 +29,11 @@ def power_sums(start: int, stop: int, count: int) -> PowerSums:
     head = np.arange(start, min(start + 2 * count + 32, stop + 1), dtype=np.float64)
     tail_start = start + len(head)
     k = np.arange(1.0, count + 1.0)
-    first = math.fsum(1 / head)
+    sums: Float64[np.ndarray, " count"] = ((start / head) ** k[:, None]).sum(axis=1)
+    sums[0] = math.fsum(start / head)
     if tail_start <= stop:
-        first += float(_tail(np.ones(1), float(tail_start), float(stop))[0]) / tail_start
-    scaled = np.array([math.fsum((1 / (head * first)) ** power) for power in k])
-    if tail_start <= stop:
-        scaled += (1 / (tail_start * first)) ** k * _tail(k, float(tail_start), float(stop))
-    return PowerSums(first, scaled)
+        sums += (start / tail_start) ** k * _tail(k, float(tail_start), float(stop))
+    return sums
 
 
 def _tail(k: Float64[np.ndarray, " K"], a: float, stop: float) -> Float64[np.ndarray, " K"]:

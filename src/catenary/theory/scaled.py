@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -68,3 +69,13 @@ class Scaled:
 def _shifted(numbers: Scaled, top: Int64[np.ndarray, " *shape"]) -> Float64[np.ndarray, " *shape"]:
     """The numbers times 2^-top, for ``top`` no less than any exponent; what is 2^-1075 of the top one or less is 0."""
     return np.asarray(np.ldexp(numbers.mantissa, np.maximum(numbers.exponent - top, -2000)))
+
+
+@lru_cache(maxsize=64)
+def expanded_product(constants: tuple[float, ...], slopes: tuple[float, ...]) -> Scaled:
+    r"""Coefficients of \(\prod_l (u_l + v_l z)\) in rising powers of z, u constants, v slopes; all numbers are >= 0. O(H^2)."""
+    product = Scaled.of(np.eye(1, len(slopes) + 1)[0])
+    for constant, slope in zip(constants, slopes, strict=True):
+        raised = Scaled(np.append(0.0, product.mantissa[:-1]), np.append(-FAR, product.exponent[:-1]))
+        product = product.times(Scaled.of(constant)).plus(raised.times(Scaled.of(slope)))
+    return product

@@ -119,8 +119,8 @@ def separable_density(
 ) -> Float64[np.ndarray, " *shape"]:
     r"""Continuous limit of L times ``separable_row`` at x = j/L < 1: \(\rho_H(u(x))\, u'(x)\).
 
-    \(\rho_H\) is ``cesaro_density``. With mixing 1 it is \(K_H(1, x)\). The point mass at x = 1 is ``spike_mass``, as for uniform attention. The error
-    falls as 1/L at fixed x. Source: derived here (docs/cesaro.md).
+    \(\rho_H\) is ``cesaro_density``. With mixing 1 it is \(K_H(1, x)\). The point mass at x = 1 is ``spike_mass``, as
+    for uniform attention. The error falls as 1/L at fixed x. Source: derived here (docs/cesaro.md).
 
     Raises:
         InvalidInput: u(x) lies outside (0, 1], or ``layers`` or ``mixing`` is out of range.
