@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from catenary.cli import options
 from catenary.cli.app import app
+from catenary.cli.spread import draw_networks
 from catenary.cli.terminal import print_json
 from catenary.cli.what_if import refuse_with_what_if, what_if
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 - `catenary predict ./config.json --repeat-probability 0.01`
 - `catenary predict gpt2 --coupling first-order --json`
 - `catenary predict llama-3-8b --out out/llama` writes data and a page
+- `catenary predict qwen2-0.5b --length 256 --quantiles` draws networks for the spread of a single one
 - `catenary predict gpt2 --vary num_hidden_layers=12:48:12` tries other depths
 - `catenary predict qwen3-8b --sensitivities` says which field moves the shape most
 """
@@ -51,6 +54,10 @@ def predict(
     sensitivity: Annotated[
         bool, typer.Option("--sensitivities", help="d ln(index) / d ln(field) for every number in the config.")
     ] = False,
+    quantiles: Annotated[
+        bool, typer.Option("--quantiles", help="birth: the spread of single networks, by drawing their heads.")
+    ] = False,
+    networks: Annotated[int, typer.Option("--networks", min=2, help="How many networks --quantiles draws.")] = 24,
     init_std: options.INIT_STD = None,
     revision: options.REVISION = None,
     out: options.OUT = None,
@@ -70,18 +77,18 @@ def predict(
     chosen = {name: value for name, value in given.items() if value is not None}
     if vary or sensitivity:
         laws = {"theory": theory, "repeat_probability": repeat_probability, **chosen}
-        refuse_with_what_if(ids=ids, init_std=init_std)
+        refuse_with_what_if(ids=ids, init_std=init_std, quantiles=quantiles or None)
         what_if(model, vary or [], sensitivity, length, revision, laws, out, json, quiet)
         return
+    tokens = None if ids is None else _read_ids(ids)
     profile = catenary.predict(
-        architecture,
-        length=length,
-        theory=theory,
-        ids=None if ids is None else _read_ids(ids),
-        repeat_probability=repeat_probability,
-        **chosen,
+        architecture, length=length, theory=theory, ids=tokens, repeat_probability=repeat_probability, **chosen
     )
     shape = catenary.describe(profile)
+    curves, spread = {"predicted": profile}, None
+    if quantiles:
+        spread = draw_networks(architecture, length, theory, tokens, repeat_probability, networks, quiet)
+        curves["drawn"] = spread.profile()
     page = None
     if out is not None:
         config = {
@@ -92,9 +99,10 @@ def predict(
             "ids": None if ids is None else str(ids),
             "init_std": init_std,
             "revision": revision,
+            "networks": networks if quantiles else None,
             **given,
         }
-        page = _write(profile, out, located.source, config, overwrite)
+        page = _write(curves, out, located.source, config, overwrite)
     if json:
         card = profile.card.to_dict() if profile.card else None
         print_json(
@@ -105,11 +113,14 @@ def predict(
                 "shape": shape.to_dict(),
                 "card": card,
                 "provenance": dict(profile.provenance),
+                "quantiles": spread.to_dict() if spread else None,
                 "report": str(page) if page else None,
             }
         )
         return
     typer.echo(shape.table())
+    if spread is not None:
+        typer.echo(f"\n  single networks ({networks} drawn)\n{indent(spread.table(), '  ')}\n")
     if profile.card is not None and profile.card.sentence:
         typer.echo(f"  trust: {profile.card.light}. {profile.card.sentence}")
     for line in profile.card.statements if profile.card else ():
@@ -135,14 +146,12 @@ def _read_ids(path: Path) -> Any:
         raise invalid("ids", rule, str(path), " ".join(str(error).split())[:160]) from error
 
 
-def _write(profile: Profile, out: Path, source: str, config: dict[str, Any], overwrite: bool) -> Path:
+def _write(curves: dict[str, Profile], out: Path, source: str, config: dict[str, Any], overwrite: bool) -> Path:
     from catenary.provenance import versions
     from catenary.store import read_run, write_run
     from catenary.study.existing import existing_run
     from catenary.study.report import report_run
 
     if existing_run(out, config, overwrite=overwrite) is None:
-        write_run(
-            out, {"predicted": profile}, {"config": config, "model": {"source": source}, "versions": versions()}
-        )
+        write_run(out, curves, {"config": config, "model": {"source": source}, "versions": versions()})
     return report_run(read_run(out))

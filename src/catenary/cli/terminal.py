@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -55,6 +55,19 @@ def observing(quiet: bool) -> Iterator[Any]:
     finally:
         if isinstance(observer, Terminal):
             observer._progress.stop()
+
+
+def bar(observer: Any, label: str) -> Callable[[int, int], None]:
+    """A progress callback that shows one bar for its whole run."""
+
+    def step(done: int, total: int) -> None:
+        if done == 1:
+            observer.begin(label, total)
+        observer.advance(1)
+        if done == total:
+            observer.end()
+
+    return step
 
 
 def print_json(value: Mapping[str, Any]) -> None:

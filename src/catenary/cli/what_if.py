@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from catenary.cli.terminal import observing, print_json
+from catenary.cli.terminal import bar, observing, print_json
 
 
 def refuse_with_what_if(**given: object) -> None:
     """Refuse options that a what-if does not take."""
     from catenary.errors import invalid
 
-    hints = {"init_std": "vary initializer_range instead", "ids": "use --repeat-probability"}
+    hints = {
+        "init_std": "vary initializer_range instead",
+        "ids": "use --repeat-probability",
+        "quantiles": "ask for them at one config",
+    }
     for name, value in given.items():
         if value is not None:
             raise invalid(name, "cannot go with --vary or --sensitivities", str(value), hints[name])
@@ -42,10 +46,10 @@ def what_if(
     with observing(quiet) as observer:
         options: dict[str, Any] = {"length": length, "revision": revision, **laws}
         if parsed:
-            variation = vary(model, parsed, progress=_bar(observer, "variants"), **options)
+            variation = vary(model, parsed, progress=bar(observer, "variants"), **options)
             result["variation"] = variation.rows()
         if sensitivity:
-            knobs = sensitivities(model, progress=_bar(observer, "fields"), **options)
+            knobs = sensitivities(model, progress=bar(observer, "fields"), **options)
             result["sensitivities"] = knobs.to_dict()["knobs"]
     if parsed and out is not None:
         from catenary.page.variation import write_variation
@@ -67,16 +71,3 @@ def what_if(
         typer.echo(knobs.table())
     if "written" in result:
         typer.echo(f"written: {result['written']}")
-
-
-def _bar(observer: Any, label: str) -> Callable[[int, int], None]:
-    """A progress callback that shows one bar for its whole run."""
-
-    def step(done: int, total: int) -> None:
-        if done == 1:
-            observer.begin(label, total)
-        observer.advance(1)
-        if done == total:
-            observer.end()
-
-    return step

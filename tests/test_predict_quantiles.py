@@ -1,0 +1,54 @@
+"""`catenary predict --quantiles`: what is printed, what is stored, what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import catenary
+from catenary.cli.main import app
+from catenary.protocols import TokenLaw
+from catenary.theory.sampled_quantiles import birth_quantiles
+
+BASE = ["predict", "toy", "--length", "24", "--quantiles", "--networks", "3"]
+
+
+def test_json_holds_the_quantiles() -> None:
+    shown = json.loads(CliRunner().invoke(app, [*BASE, "--json", "--quiet"]).stdout)
+    held = birth_quantiles(catenary.read_config("toy"), 24, TokenLaw(), networks=3)
+    assert shown["quantiles"]["levels"] == [0.1, 0.5, 0.9]
+    assert np.allclose(shown["quantiles"]["values"], held.values, rtol=1e-9)
+    assert shown["values"] == catenary.predict(catenary.read_config("toy"), length=24).values.tolist()
+
+
+def test_a_table_and_a_curve_with_its_band(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, [*BASE, "--out", str(tmp_path / "run")])
+    assert done.exit_code == 0, done.output
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["positions", "10", "%", "50", "%", "90", "%", "rms"] in lines
+    assert "about 0 s on one core" in done.stderr
+    curve = catenary.read_run(tmp_path / "run").curves["drawn"]
+    assert isinstance(curve, catenary.Profile)
+    held = birth_quantiles(catenary.read_config("toy"), 24, TokenLaw(), networks=3)
+    assert curve.label == "median of 3 drawn networks"
+    assert np.allclose(curve.values, np.median(held.norms, axis=0), rtol=1e-9)
+    assert curve.low is not None
+    assert np.allclose(curve.low, np.quantile(held.norms, 0.16, axis=0), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--repeat-probability", "0.01"], "give ids"),
+        (["--theory", "null"], "quantiles go with --theory birth"),
+        (["--vary", "num_hidden_layers=2,3"], "quantiles cannot go with --vary"),
+    ],
+)
+def test_refusals(more: list[str], words: str) -> None:
+    done = CliRunner().invoke(app, [*BASE, *more])
+    assert done.exit_code != 0
+    assert words in str(done.exception) + done.output
