@@ -229,6 +229,9 @@ def compare(a: Profile | Sample, b: Profile | Sample) -> Comparison:
     Raises:
         InvalidInput: unlike quantities or lengths, or a Sample of several conditions or steps.
     """
+    for name, given in (("a", a), ("b", b)):
+        if not isinstance(given, Profile | Sample):
+            raise invalid(name, "must be a Profile or a Sample", type(given).__name__)
     if a.quantity.name != b.quantity.name:
         raise invalid("b", f"must be of a's quantity ({a.label!r}: {a.quantity.name})",
                       f"{b.label!r}: {b.quantity.name}")

@@ -47,15 +47,18 @@ def main() -> None:
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]
     try:
-        app(prog_name="catenary")
+        sys.exit(app(prog_name="catenary", standalone_mode=False))
     except InvalidInput as error:
         _fail(f"error: {error}", 2, debug)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         _fail("interrupted; finished units are kept, the same command resumes", 130, debug)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
     except Exception as error:
+        if hasattr(error, "show") and hasattr(error, "exit_code"):  # typer's own usage errors print themselves
+            error.show()
+            sys.exit(error.exit_code)
         what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         _fail(f"internal error: {what}; this is a bug of ours, --debug shows where", 1, debug)
 
