@@ -164,8 +164,8 @@ class Experts:
 
     ``score`` turns logits into weights: ``softmax`` over all experts, ``softmax-top`` over the chosen ones,
     ``sigmoid`` or ``sqrtsoftplus`` of each, or ``one``. ``normalised`` divides the chosen weights by their sum;
-    ``scale`` multiplies them. They weigh each expert's output, or its input. ``shared`` is a network beside them that every
-    token passes. With ``groups`` > 1 the experts stand in that many equal groups and are chosen from the
+    ``scale`` multiplies them. They weigh each expert's output, or its input. ``shared`` is a network beside them that
+    every token passes. With ``groups`` > 1 the experts stand in that many equal groups and are chosen from the
     ``top_groups`` best of them; a group is as good as its two highest weights together (``pair``) or its highest
     (``best``).
     """

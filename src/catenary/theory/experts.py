@@ -92,6 +92,8 @@ def _sampled(experts: Experts, variance: float, level: float) -> Weights:
     ends = [_pair(base, base), _independent(base)]
     angles = np.concatenate(([0.0, math.pi / 2], ANGLES))
     value, slope = np.array(ends + samples).T
+    if experts.score == "one":
+        return Weights(_smooth(angles, value), Series(np.zeros(1)))
     return Weights(_smooth(angles, value), times(variance, _smooth(angles, slope)))
 
 
@@ -133,7 +135,9 @@ def _route(experts: Experts, logits: Logits) -> _Routed:
 
 
 def _scores(experts: Experts, logits: Float32[np.ndarray, " *shape"]) -> Float32[np.ndarray, " *shape"]:
-    """The score of each logit before any division: its sigmoid, the root of its softplus, or its exponential."""
+    """The score of each logit before any division: 1, its sigmoid, the root of its softplus, or its exponential."""
+    if experts.score == "one":
+        return np.ones_like(logits)
     if experts.score == "sigmoid":
         return np.asarray(expit(logits))
     if experts.score == "sqrtsoftplus":
