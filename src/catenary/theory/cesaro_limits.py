@@ -97,7 +97,7 @@ def second_moment_density(x: Float64[np.ndarray, " *shape"] | float, strength: f
     [5.012642, 1.743539, 1.414214]
     """
     s = _checked_rate("strength", strength)
-    return np.asarray(np.sqrt(s * _series(s * _log_ratio(x) ** 2, 1)))
+    return np.asarray(np.sqrt(s * _series(np.asarray(s * _log_ratio(x) ** 2), 1)))
 
 
 def second_moment_slope(x: Float64[np.ndarray, " *shape"] | float, strength: float) -> Float64[np.ndarray, " *shape"]:
@@ -109,7 +109,8 @@ def second_moment_slope(x: Float64[np.ndarray, " *shape"] | float, strength: flo
         InvalidInput, NotApplicable: as ``second_moment_density``.
     """
     s, t = _checked_rate("strength", strength), _log_ratio(x)
-    return np.asarray(-s * t * _series(s * t**2, 2) / _series(s * t**2, 1))
+    z = np.asarray(s * t**2)
+    return np.asarray(-s * t * _series(z, 2) / _series(z, 1))
 
 
 def _series(z: Float64[np.ndarray, " *shape"], shift: int) -> Float64[np.ndarray, " *shape"]:
@@ -127,7 +128,7 @@ def _series(z: Float64[np.ndarray, " *shape"], shift: int) -> Float64[np.ndarray
             f"the second-moment limit must stay below 1e308, got strength * ln(x)^2 up to {z.max():.3g}; "
             "stay below 1e7, or use path_sum_log_point at a finite length"
         )
-    return total
+    return np.asarray(total)
 
 
 def _bessel(t: Float64[np.ndarray, " *shape"], c: float, order: int) -> Float64[np.ndarray, " *shape"]:
@@ -143,7 +144,7 @@ def _bessel(t: Float64[np.ndarray, " *shape"], c: float, order: int) -> Float64[
 
 def _half(t: Float64[np.ndarray, " *shape"], c: float) -> Float64[np.ndarray, " *shape"]:
     """Half of the Bessel functions' argument, kept from 0: below 1e-8 their first terms are exact in float64."""
-    return np.maximum(np.sqrt(c * t), 1e-8)
+    return np.asarray(np.maximum(np.sqrt(c * t), 1e-8))
 
 
 def _log_ratio(x: Float64[np.ndarray, " *shape"] | float) -> Float64[np.ndarray, " *shape"]:

@@ -28,7 +28,7 @@ class Extremes:
 
     Attributes:
         first_over_min: first token over the lowest.
-        mid_over_min: position floor(L/2), counted from 1, over the lowest.
+        mid_over_min: position floor(L/2), 0-based, over the lowest.
         last_over_min: last token over the lowest; 0 where the last is the lowest.
         argmin: the lowest position, 0-based: L - 2 or L - 1. Of a flat stretch (one layer) the last of the lowest.
     """
@@ -45,7 +45,7 @@ def cesaro_extremes(length: npt.ArrayLike, layers: npt.ArrayLike, mixing: npt.Ar
     O(H^2) for each combination, whatever L is. Exact up to rounding (1e-12 dex). Source: derived here.
 
     Args:
-        length: L >= 2, whole numbers up to 1e15, where float64 still counts.
+        length: L >= 2, whole numbers below 1e308.
         layers: H >= 1, whole numbers.
         mixing: alpha in (0, 1], the same in every layer.
 
@@ -56,13 +56,13 @@ def cesaro_extremes(length: npt.ArrayLike, layers: npt.ArrayLike, mixing: npt.Ar
     >>> (10**found.first_over_min).round(2).tolist(), found.argmin.tolist()
     ([38.66, 128158.98], [510, 510])
     """
-    grid = np.broadcast(np.asarray(length), np.asarray(layers), np.asarray(mixing))
+    grid = np.broadcast(*(np.asarray(each, dtype=object) for each in (length, layers, mixing)))
     found = np.array([_extremes(*combination) for combination in grid]).reshape(*grid.shape, 4)
     return Extremes(found[..., 0], found[..., 1], found[..., 2], np.asarray(found[..., 3]).astype(np.int64))
 
 
 def _extremes(length: int, layers: int, mixing: float) -> tuple[float, float, float, int]:
-    places = (0, checked_length(length) // 2 - 1, length - 2, length - 1)
+    places = (0, checked_length(length) // 2, length - 2, length - 1)
     first, mid, body, last = (cesaro_log_point(length, layers, mixing, j) / math.log(10) for j in places)
     lowest = min(body, last)
     return first - lowest, mid - lowest, last - lowest, places[3] if last <= body else places[2]

@@ -26,7 +26,7 @@ def power_sums(start: int, stop: int, count: int) -> Float64[np.ndarray, " {coun
     Source: derived here; the textbook differences of digamma and Hurwitz zeta values lose log10(stop/(stop-start))
     digits when the run is short.
     """
-    head = np.arange(start, min(start + 2 * count + 32, stop + 1), dtype=np.float64)
+    head = float(start) + np.arange(min(2 * count + 32, stop + 1 - start))
     tail_start = start + len(head)
     k = np.arange(1.0, count + 1.0)
     sums: Float64[np.ndarray, " count"] = ((start / head) ** k[:, None]).sum(axis=1)
@@ -46,5 +46,5 @@ def _tail(k: Float64[np.ndarray, " K"], a: float, stop: float) -> Float64[np.nda
     for n, bernoulli in enumerate(BERNOULLI, start=1):
         order = 2 * n - 1
         total -= bernoulli / math.factorial(2 * n) * rising * np.expm1(-(k + order) * log_ratio)
-        rising = rising * (k + order) * (k + order + 1) / a**2
+        rising = rising * (k + order) / a * (k + order + 1) / a
     return total

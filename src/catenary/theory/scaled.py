@@ -73,7 +73,7 @@ def _shifted(numbers: Scaled, top: Int64[np.ndarray, " *shape"]) -> Float64[np.n
 
 @lru_cache(maxsize=64)
 def expanded_product(constants: tuple[float, ...], slopes: tuple[float, ...]) -> Scaled:
-    r"""Coefficients of \(\prod_l (u_l + v_l z)\) in rising powers of z, u constants, v slopes; all numbers are >= 0. O(H^2)."""
+    r"""Coefficients of \(\prod_l (u_l + v_l z)\) in rising powers of z, u constants, v slopes, all >= 0. O(H^2)."""
     product = Scaled.of(np.eye(1, len(slopes) + 1)[0])
     for constant, slope in zip(constants, slopes, strict=True):
         raised = Scaled(np.append(0.0, product.mantissa[:-1]), np.append(-FAR, product.exponent[:-1]))
