@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-VERBS = ("profile", "predict", "measure", "compare", "report", "doctor")
+from catenary.cli.app import main
+
+VERBS = ("profile", "predict", "atlas", "measure", "compare", "report", "doctor")
 
 
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -183,3 +185,42 @@ def test_doctor_tells_bos_of_a_real_tokenizer(demo_folder: Path) -> None:
 def test_docs_of_the_command_line_are_current() -> None:
     script = Path(__file__).parent.parent / "scripts" / "generate_docs.py"
     subprocess.run([sys.executable, str(script), "--check"], check=True)
+
+
+def test_an_interrupt_is_one_line_and_code_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C inside a command, which typer catches and reports by its exit code, and outside of one."""
+
+    def command(*_: object, **__: object) -> int:
+        return 130
+
+    def startup(*_: object, **__: object) -> int:
+        raise KeyboardInterrupt
+
+    for interrupted in (command, startup):
+        monkeypatch.setattr("catenary.cli.app.app", interrupted)
+        with pytest.raises(SystemExit) as left:
+            main()
+        assert left.value.code == 130
+        assert capsys.readouterr().err == (
+            "catenary: interrupted; finished units are kept, the same command resumes\n"
+        )
+
+
+def test_what_if_and_atlas_print_and_write(tmp_path: Path) -> None:
+    done = run("predict", "toy", "-L", "64", "--vary", "num_hidden_layers=2:4:2", "--sensitivities", "--json",
+               "--out", str(tmp_path / "vary"))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [row["num_hidden_layers"] for row in found["variation"]] == [2, 4]
+    assert found["sensitivities"][0]["field"]
+    assert {path.name for path in (tmp_path / "vary").iterdir()} >= {
+        "variation.csv", "variation.json", "sensitivities.json", "report.html", "figures"
+    }
+    done = run("atlas", "toy", "gpt2", "-L", "64", "--no-knobs", "--out", str(tmp_path / "atlas"))
+    assert done.returncode == 0, done.stderr
+    assert "gpt2" in done.stdout
+    assert (tmp_path / "atlas" / "atlas.html").exists()
+    done = run("predict", "toy", "-q", "--vary", "hidden_size=8,,9", "--ids", "x.npy")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)

@@ -19,6 +19,10 @@ app = typer.Typer(
 )
 
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it; typer returns it when it caught the interrupt itself."""
+
+
 def _version(asked: bool) -> None:
     if asked:
         from catenary import __version__
@@ -47,11 +51,14 @@ def main() -> None:
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]
     try:
-        sys.exit(app(prog_name="catenary", standalone_mode=False))
+        code = app(prog_name="catenary", standalone_mode=False)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        sys.exit(code)
     except InvalidInput as error:
         _fail(f"error: {error}", 2, debug)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted; finished units are kept, the same command resumes", 130, debug)
+        _fail("interrupted; finished units are kept, the same command resumes", INTERRUPTED, debug)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
