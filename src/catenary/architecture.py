@@ -109,8 +109,9 @@ class Attention:
     """The attention of one branch, as it is initialised.
 
     ``query_scale`` multiplies q.k before the softmax, ``softcap`` c then turns a logit z into c tanh(z/c). The stds
-    are those of the weight matrices' entries. ``qk_norm`` gives every query and key unit rms. ``rotary`` is None
-    where the layer does not turn them. ``value_dim`` is a head's channels of values where they are not ``head_dim``.
+    are those of the weight matrices' entries. ``qk_norm`` gives every query and key unit rms, over each head or over
+    all heads together. ``rotary`` is None where the layer does not turn them. ``value_dim`` is a head's channels of
+    values where they are not ``head_dim``.
     """
 
     groups: tuple[HeadGroup, ...]
@@ -127,6 +128,7 @@ class Attention:
     gate: Gate | None = None
     latent: Latent | None = None
     value_dim: int | None = None
+    qk_norm_over: Literal["head", "heads"] = "head"
 
     @property
     def heads(self) -> int:

@@ -41,14 +41,16 @@ class Scores:
     def of(cls, attention: Attention, width: int, finite_width: bool) -> Scores:
         r"""The scores of one attention behind a stream of ``width`` channels.
 
-        Latent attention: its keys and values share the random latent of rank r, which adds an overlap of 1/r to the
+        QK-norm over all heads fixes the sum of their queries' squared norms only: one head's scatters by a factor
+        \(1 - 1/n_h\) less than without. Latent attention: its keys and values share the random latent of rank r, which adds an overlap of 1/r to the
         plain channels' share \(\alpha\) of the variance; queries have
         \((\sum_cw_c)^2/\sum_cw_c^2\) effective dimensions, w the key variance per channel.
         """
         dims: float | None = attention.head_dim
         overlap = 1 / width
         if attention.qk_norm:
-            dims = None
+            share = 1 / attention.heads
+            dims = attention.head_dim / (1 - share) if attention.qk_norm_over == "heads" and share < 1 else None
         if attention.latent is not None:
             latent = attention.latent
             plain, rotary = latent.rank * latent.plain_dim, width * latent.rotary_dim
