@@ -13,6 +13,7 @@ from catenary.configs import cohere as cohere
 from catenary.configs import cohere2_moe as cohere2_moe
 from catenary.configs import ctrl as ctrl
 from catenary.configs import dbrx as dbrx
+from catenary.configs import deepseek as deepseek
 from catenary.configs import ernie_moe as ernie_moe
 from catenary.configs import falcon as falcon
 from catenary.configs import gemma as gemma
@@ -32,6 +33,7 @@ from catenary.configs import layer_norm as layer_norm
 from catenary.configs import llama as llama
 from catenary.configs import llama4 as llama4
 from catenary.configs import mimo as mimo
+from catenary.configs import minicpm3 as minicpm3
 from catenary.configs import mistral as mistral
 from catenary.configs import mixtral as mixtral
 from catenary.configs import modernbert_decoder as modernbert_decoder

@@ -34,6 +34,7 @@ def read_experts(
     shared_gate: Gate | None = None,
     activation: str = "hidden_act",
     grouped: bool = False,
+    group_score: Literal["pair", "best"] = "pair",
     router_std: float | None = None,
     weighed: Literal["output", "input"] = "output",
     **more: Any,
@@ -42,7 +43,7 @@ def read_experts(
 
     ``count``, ``top`` and ``width`` are field names. ``shared`` is the width of the network that every token passes (0:
     none), ``shared_gate`` multiplies its output. With ``grouped``, experts are chosen from the ``topk_group`` best of
-    ``n_group`` groups. ``more`` goes to the experts' networks and the shared one.
+    ``n_group`` groups, by ``group_score``. ``more`` goes to the experts' networks and the shared one.
 
     Raises:
         InvalidInput: a field is missing or out of range, or more experts are chosen than there are.
@@ -68,6 +69,7 @@ def read_experts(
         shared=beside,
         groups=groups,
         top_groups=fields.integer("topk_group", most=groups) if grouped else 1,
+        group_score=group_score,
     )
     if experts % groups:
         raise invalid("n_group", f"must divide {fields.own_name(count)}={experts}", groups)

@@ -21,7 +21,7 @@ def glm4_moe(fields: Fields) -> Architecture:
     heads = attentions(
         sizes, turnings=read_turning(fields, sizes.head_dim, partial=0.5), qk_norm=fields.flag("use_qk_norm")
     )
-    return _decoder(fields, sizes, heads, after_dense(fields, sizes.depth), _experts(fields, sizes))
+    return _decoder(fields, sizes, heads, after_dense(fields, sizes.depth), grouped_experts(fields, sizes))
 
 
 @reads("solar_open")
@@ -29,7 +29,7 @@ def solar_open(fields: Fields) -> Architecture:
     """Experts in every layer, no QK-norm."""
     sizes = read_sizes(fields)
     heads = attentions(sizes, turnings=read_turning(fields, sizes.head_dim))
-    return _decoder(fields, sizes, heads, (True,) * sizes.depth, _experts(fields, sizes))
+    return _decoder(fields, sizes, heads, (True,) * sizes.depth, grouped_experts(fields, sizes))
 
 
 @reads("dots1")
@@ -45,7 +45,7 @@ def dots1(fields: Fields) -> Architecture:
         turnings=read_turnings(fields, sizes.head_dim, kinds),
         qk_norm=True,
     )
-    return _decoder(fields, sizes, heads, after_dense(fields, sizes.depth), _experts(fields, sizes))
+    return _decoder(fields, sizes, heads, after_dense(fields, sizes.depth), grouped_experts(fields, sizes))
 
 
 @reads("exaone_moe")
@@ -64,7 +64,7 @@ def exaone_moe(fields: Fields) -> Architecture:
     )
     where = where_sparse(fields, sizes.depth, after_dense(fields, sizes.depth))
     return _decoder(
-        fields, sizes, heads, where, _experts(fields, sizes, count="num_experts", shared="num_shared_experts")
+        fields, sizes, heads, where, grouped_experts(fields, sizes, count="num_experts", shared="num_shared_experts")
     )
 
 
@@ -85,7 +85,7 @@ def hy_v3(fields: Fields) -> Architecture:
     return _decoder(fields, sizes, heads, where, experts)
 
 
-def _experts(
+def grouped_experts(
     fields: Fields, sizes: Sizes, count: str = "n_routed_experts", shared: str = "n_shared_experts"
 ) -> FeedForward:
     """DeepSeek V3's router: sigmoid scores, experts from the best groups, weights renormalised and scaled."""

@@ -1,0 +1,56 @@
+"""DeepSeek V2 and V3 and models of their classes: latent attention, experts in groups, dense layers first."""
+
+from __future__ import annotations
+
+from catenary.architecture import Architecture
+from catenary.configs import limits
+from catenary.configs.decoder import decoder, read_norm
+from catenary.configs.experts import SCALE, after_dense, multiple, read_experts, sparse_and_dense, where_sparse
+from catenary.configs.family import reads
+from catenary.configs.fields import Fields
+from catenary.configs.glm_moe import grouped_experts
+from catenary.configs.mla import latent_attentions, read_latent_sizes
+
+
+@reads("deepseek_v3", "sarvam_mla")
+def deepseek_v3(fields: Fields) -> Architecture:
+    """Sigmoid scores; a group of experts is as good as its two best."""
+    sizes = read_latent_sizes(fields)
+    where = after_dense(fields, sizes.depth)
+    inner = sparse_and_dense(fields, sizes, where, grouped_experts(fields, sizes))
+    return decoder(fields, sizes, latent_attentions(fields, sizes), inner, read_norm(fields))
+
+
+@reads("glm4_moe_lite", "axk1")
+def glm4_moe_lite(fields: Fields) -> Architecture:
+    """DeepSeek V3's layers, one dense layer first unless ``mlp_layer_types`` say otherwise."""
+    sizes = read_latent_sizes(fields)
+    first = fields.optional_integer("first_k_dense_replace", least=0, most=limits.DEPTH)
+    step = fields.optional_integer("moe_layer_freq", most=limits.DEPTH) or 1
+    otherwise = [i >= (1 if first is None else first) and i % step == 0 for i in range(sizes.depth)]
+    where = where_sparse(fields, sizes.depth, otherwise)
+    inner = sparse_and_dense(fields, sizes, where, grouped_experts(fields, sizes))
+    return decoder(fields, sizes, latent_attentions(fields, sizes), inner, read_norm(fields))
+
+
+@reads("deepseek_v2")
+def deepseek_v2(fields: Fields) -> Architecture:
+    """A softmax over all experts; with ``group_limited_greedy`` a group is as good as its best expert.
+
+    The class scales chosen weights and never renormalises them, whatever ``norm_topk_prob`` says.
+    """
+    sizes = read_latent_sizes(fields)
+    if fields.flag("norm_topk_prob"):
+        fields.note("norm_topk_prob is not read by transformers' deepseek_v2, whose weights are not renormalised")
+    grouped = fields.choice("topk_method", known=("greedy", "group_limited_greedy")) == "group_limited_greedy"
+    experts = read_experts(
+        fields,
+        sizes,
+        count="n_routed_experts",
+        scale=fields.number("routed_scaling_factor", most=SCALE),
+        shared=multiple(fields, "moe_intermediate_size", "n_shared_experts"),
+        grouped=grouped,
+        group_score="best",
+    )
+    inner = sparse_and_dense(fields, sizes, after_dense(fields, sizes.depth), experts)
+    return decoder(fields, sizes, latent_attentions(fields, sizes), inner, read_norm(fields))
