@@ -51,14 +51,14 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, int | float | str | bool | list | tuple | dict | None) else str(value)
 
 
-def main() -> None:
-    """Write one line per causal model type, and per type of text part that is not one itself."""
+def table() -> str:
+    """The file's text: one line per causal model type, and per type of text part that is not one itself."""
     rows = {kind: {**describe(CONFIG_MAPPING[kind]), "causal": True} for kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES}
     for text in {row["text"] for row in rows.values() if "text" in row} - set(rows):
         rows[text] = {**describe(CONFIG_MAPPING[text]), "causal": False}
     lines = [f"{json.dumps(kind)}: {json.dumps(rows[kind], sort_keys=True)}" for kind in sorted(rows)]
-    TARGET.write_text(f'{{"transformers": "{__version__}", "types": {{\n' + ",\n".join(lines) + "\n}}\n", "utf-8")
+    return f'{{"transformers": "{__version__}", "types": {{\n' + ",\n".join(lines) + "\n}}\n"
 
 
 if __name__ == "__main__":
-    main()
+    TARGET.write_text(table(), "utf-8")

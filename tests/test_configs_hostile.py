@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catenary.architecture import Architecture
-from catenary.configs.presets import load_preset
+from catenary.configs.presets import list_presets, load_preset
 from catenary.configs.read import read_config
 from catenary.configs.strict_json import SIZE_LIMIT, parse_object
 from catenary.errors import InvalidInput
@@ -91,7 +91,7 @@ def test_hostile_gpt2(field: str) -> None:
 
 def test_heads_that_do_not_divide() -> None:
     assert "hidden_size must be a multiple of num_attention_heads=13, got 896" in refusal(
-        {**QWEN2, "num_attention_heads": 13}
+        {**QWEN2, "num_attention_heads": 13, "num_key_value_heads": 13}
     )
     assert "num_attention_heads must be a multiple of num_key_value_heads=3, got 14" in refusal(
         {**QWEN2, "num_key_value_heads": 3}
@@ -182,11 +182,14 @@ def test_depth_costs_nothing() -> None:
 
 
 def finite(architecture: Architecture) -> bool:
-    layer = architecture.layers[-1]
-    numbers = [
-        architecture.logit_variance, architecture.embedding.std, layer.attention.gain(architecture.width),
-        layer.attention.query_scale, layer.norm.epsilon, layer.feed_forward.input_std, layer.feed_forward.output_std,
-    ]  # fmt: skip
+    """Whether every number of every layer can be computed with."""
+    numbers = [architecture.logit_variance, architecture.embedding.std, architecture.embedding.scale]
+    for layer in set(architecture.layers):
+        for branch in layer.branches:
+            numbers += [branch.scale, *(norm.epsilon for norm in (branch.before, branch.after) if norm)]
+        numbers += [heads.gain(architecture.width) for heads in layer.attentions]
+        numbers += [heads.query_scale for heads in layer.attentions]
+        numbers += [number for inner in layer.feed_forwards for number in (inner.input_std, inner.output_std)]
     return all(math.isfinite(number) and number >= 0 for number in numbers) and architecture.depth >= 1
 
 
@@ -206,25 +209,30 @@ VALUES = st.one_of(
         max_size=5,
     ),
 )  # fmt: skip
-KEYS = st.sampled_from(
-    sorted({
-        *QWEN2, *GPT2, "rope_scaling", "rope_parameters", "head_dim", "layer_types", "text_config", "is_causal",
-        "n_inner", "scale_attn_weights", "scale_attn_by_inverse_layer_idx", "add_cross_attention", "auto_map",
-        "quantization_config", "_name_or_path", "original_max_position_embeddings",
-    })
-)  # fmt: skip
+PRESETS = {name: dict(load_preset(name).config) for name in list_presets()}
+FIELDS = sorted({
+    *(key for config in PRESETS.values() for key in config), "rope_scaling", "rope_parameters", "head_dim",
+    "layer_types", "text_config", "is_causal", "n_inner", "scale_attn_weights", "scale_attn_by_inverse_layer_idx",
+    "add_cross_attention", "auto_map", "quantization_config", "_name_or_path", "original_max_position_embeddings",
+    "sliding_window", "sliding_window_pattern", "attention_chunk_size", "use_sliding_window", "max_window_layers",
+    "no_rope_layers", "partial_rotary_factor", "qk_layernorm", "use_parallel_residual", "attn_logit_softcapping",
+    "query_pre_attn_scalar", "residual_multiplier", "attention_multiplier", "embedding_multiplier",
+})  # fmt: skip
 
 
-@settings(max_examples=200, derandomize=True, deadline=1000)
-@given(
-    base=st.sampled_from(["qwen2-0.5b", "gpt2", "mistral-7b-v0.3", "qwen3-0.6b", "llama-3.1-8b"]),
-    changes=st.dictionaries(KEYS, VALUES, min_size=1, max_size=4),
-    removed=st.sets(KEYS, max_size=2),
-)
-def test_any_mutation_ends_in_an_architecture_or_a_refusal(
-    base: str, changes: dict[str, Any], removed: set[str]
-) -> None:
-    config = {key: value for key, value in load_preset(base).config.items() if key not in removed} | changes
+@st.composite
+def mutations(draw: st.DrawFn) -> dict[str, Any]:
+    """A preset's config with up to four fields changed and two left out; changes favour its own fields."""
+    config = PRESETS[draw(st.sampled_from(sorted(PRESETS)))]
+    keys = st.sampled_from(sorted(config)) | st.sampled_from(FIELDS)
+    changes = draw(st.dictionaries(keys, VALUES, min_size=1, max_size=4))
+    removed = draw(st.sets(st.sampled_from(sorted(config)), max_size=2))
+    return {key: value for key, value in config.items() if key not in removed} | changes
+
+
+@settings(max_examples=2000, derandomize=True, deadline=2000)
+@given(config=mutations())
+def test_any_mutation_ends_in_an_architecture_or_a_refusal(config: dict[str, Any]) -> None:
     message, architecture = "", None
     try:
         architecture = read_config(config)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
+import importlib.util
+import json
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 
 from catenary.architecture import Architecture
 from catenary.configs.activations import ACTIVATIONS
-from catenary.configs.family import FAMILIES
+from catenary.configs.class_facts import class_facts
+from catenary.configs.fields import SHAPE
 from catenary.configs.read import read_config
 from catenary.errors import InvalidInput
+from families.tiny import TINY as TINY_NETWORKS
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -37,11 +40,6 @@ TINY: dict[str, dict[str, Any]] = {
         "scale_attn_by_inverse_layer_idx": True,
     },
 }  # fmt: skip
-CLASSES = {"llama": "Llama", "qwen2": "Qwen2", "qwen3": "Qwen3", "mistral": "Mistral", "gpt2": "GPT2"}
-
-
-def config_class(family: str) -> Any:
-    return getattr(transformers, f"{CLASSES[family]}Config")
 
 
 def network(config: dict[str, Any]) -> Any:
@@ -49,7 +47,7 @@ def network(config: dict[str, Any]) -> Any:
     keys = {key: value for key, value in config.items() if key != "model_type"}
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return transformers.AutoModelForCausalLM.from_config(config_class(family)(**keys))
+        return transformers.AutoModelForCausalLM.from_config(transformers.CONFIG_MAPPING[family](**keys))
 
 
 def assert_std(weights: list[Any], expected: float) -> None:
@@ -59,28 +57,36 @@ def assert_std(weights: list[Any], expected: float) -> None:
     assert abs(entries.mean()) < 5 * expected / np.sqrt(entries.size)
 
 
-def test_every_family_has_a_row() -> None:
-    assert set(TINY) == set(CLASSES) == set(FAMILIES)
+def test_class_defaults_are_those_of_the_installed_classes() -> None:
+    """Otherwise: python scripts/class_defaults.py."""
+    spec = importlib.util.spec_from_file_location("class_defaults", "scripts/class_defaults.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert script.TARGET.read_text("utf-8") == script.table()
 
 
-@pytest.mark.parametrize("family", list(FAMILIES))
-def test_defaults_are_those_of_the_config_class(family: str) -> None:
-    fields = {field.name: field for field in dataclasses.fields(config_class(family))}
-    for name, value in FAMILIES[family].defaults.items():
-        assert fields[name].default == value, name
-        assert type(fields[name].default) is type(value), name
-
-
-@pytest.mark.parametrize("family", list(FAMILIES))
-def test_required_fields_are_those_that_decide_the_shape(family: str) -> None:
+@pytest.mark.parametrize("model_type", list(TINY_NETWORKS))
+def test_required_fields_are_those_that_decide_the_shape(model_type: str) -> None:
     """A config without one of them would silently become transformers' default model."""
-    shape = {"gpt2": ("n_embd", "n_layer", "n_head")}.get(
-        family, ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
-    )
-    for name in shape:
-        rest = {key: value for key, value in TINY[family].items() if key != name}
+    config, facts = TINY_NETWORKS[model_type].config, class_facts(model_type)
+    names = {facts.names.get(name, name) for name in SHAPE}
+    for name in names & set(config) & {key for key, value in facts.defaults.items() if value is not None}:
+        rest = {key: value for key, value in config.items() if key != name}
         with pytest.raises(InvalidInput, match=f"{name} is missing"):
-            read_config({"model_type": family, **rest})
+            read_config({"model_type": model_type, **rest})
+
+
+@pytest.mark.parametrize("model_type", list(TINY_NETWORKS))
+def test_full_dumps_are_read_as_the_network_is_built(model_type: str) -> None:
+    """A config as transformers saves it, with every default and everything derived, describes the same network."""
+    config = {"model_type": model_type, **TINY_NETWORKS[model_type].config}
+    built = transformers.CONFIG_MAPPING[model_type].from_dict(dict(TINY_NETWORKS[model_type].config))
+    dump = {**json.loads(built.to_json_string(use_diff=False)), "model_type": model_type}
+    first, again = read_config(config), read_config(dump)
+    assert again.layers == first.layers
+    assert (again.embedding, again.final_norm, again.position) == (first.embedding, first.final_norm, first.position)
 
 
 def test_activation_names_are_those_of_transformers() -> None:

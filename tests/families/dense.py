@@ -74,6 +74,10 @@ DENSE_CASES: dict[str, Case] = {
         "vision_config": {"hidden_size": 16, "output_channels": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
                           "image_size": 32, "patch_size": 16, "mlp_dim": 16, "window_size": 2},
     }),
+    "moss_transcribe_diarize": Case({
+        "text_config": {**DENSE, "model_type": "qwen3", "head_dim": 32},
+        "audio_config": {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16},
+    }),
     "phi4_multimodal": dense("window", sliding_window=WINDOW, vision_config={
         "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
         "image_size": 28, "crop_size": 28, "patch_size": 14,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from catenary.configs.fields import Fields
 from catenary.configs.locate import locate_config
 from catenary.configs.received import received
 from catenary.configs.refusals import REFUSALS
-from catenary.errors import InvalidInput, NotApplicable, invalid, unknown
+from catenary.errors import InvalidInput, NotApplicable, invalid
 
 QUANTISED = ("quantization_config", "quantization", "quip_params")
 """Keys under which published configs say that the weights are quantised."""
@@ -112,19 +113,24 @@ def text_part(config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
             return inner, text
         if isinstance(inner, str) and inner in REFUSALS:
             raise NotApplicable(f"{inner}, the text part of {model_type}, is not described: {REFUSALS[inner]}")
-    raise NotApplicable(f"{unknown('model_type', model_type, FAMILIES)}; other families come with later versions")
+    near = difflib.get_close_matches(model_type, FAMILIES, n=1)
+    guess = f" Did you mean {near[0]!r}?" if near else ""
+    raise NotApplicable(
+        f"unknown model_type {model_type!a}, none of the {len(FAMILIES)} described.{guess} A model with its own code can "
+        "be read as the family whose class it copies: change model_type in a copy of the config"
+    )
 
 
 def _guess(config: Mapping[str, Any]) -> str:
     names = config.get("architectures")
     first = names[0].lower()[:100] if isinstance(names, list) and names and isinstance(names[0], str) else ""
-    known = [model_type for model_type in FAMILIES if first.startswith(model_type)]
+    known = [kind for kind in FAMILIES if first.startswith(kind.replace("_", "").replace("-", ""))]
     if known:
         why, guess = f"architectures {received(first)!r} suggests", max(known, key=len)
     elif "n_embd" in config and "n_layer" in config:
         why, guess = "n_embd and n_layer look like", "gpt2"
     else:
-        return f"add one of {', '.join(sorted(FAMILIES))} to a copy of the config if it is one of these"
+        return "add the name of its family (llama, gpt2, ...) to a copy of the config"
     return f'{why} {guess}: add "model_type": "{guess}" to a copy of the config'
 
 
