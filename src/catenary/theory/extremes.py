@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float64, Int64
 
+from catenary.errors import invalid
 from catenary.theory.cesaro import cesaro_log_point
 from catenary.theory.firstmoment import checked_length
 
@@ -45,7 +46,7 @@ def cesaro_extremes(length: npt.ArrayLike, layers: npt.ArrayLike, mixing: npt.Ar
     O(H^2) for each combination, whatever L is. Exact up to rounding (1e-12 dex). Source: derived here.
 
     Args:
-        length: L >= 2, whole numbers below 1e308.
+        length: L >= 2, whole numbers below 2^63.
         layers: H >= 1, whole numbers.
         mixing: alpha in (0, 1], the same in every layer.
 
@@ -57,12 +58,15 @@ def cesaro_extremes(length: npt.ArrayLike, layers: npt.ArrayLike, mixing: npt.Ar
     ([38.66, 128158.98], [510, 510])
     """
     grid = np.broadcast(*(np.asarray(each, dtype=object) for each in (length, layers, mixing)))
-    found = np.array([_extremes(*combination) for combination in grid]).reshape(*grid.shape, 4)
-    return Extremes(found[..., 0], found[..., 1], found[..., 2], np.asarray(found[..., 3]).astype(np.int64))
+    *ratios, argmin = zip(*(_extremes(*combination) for combination in grid), strict=True)
+    first, mid, last = (np.array(ratio, dtype=np.float64).reshape(grid.shape) for ratio in ratios)
+    return Extremes(first, mid, last, np.array(argmin, dtype=np.int64).reshape(grid.shape))
 
 
 def _extremes(length: int, layers: int, mixing: float) -> tuple[float, float, float, int]:
-    places = (0, checked_length(length) // 2, length - 2, length - 1)
+    if checked_length(length) >= 1 << 63:
+        raise invalid("length", "must be below 2^63", length)
+    places = (0, length // 2, length - 2, length - 1)
     first, mid, body, last = (cesaro_log_point(length, layers, mixing, j) / math.log(10) for j in places)
     lowest = min(body, last)
     return first - lowest, mid - lowest, last - lowest, places[3] if last <= body else places[2]
