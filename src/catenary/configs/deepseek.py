@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from catenary.architecture import Architecture
+from catenary.architecture import Architecture, Attention, Branch, FeedForward, Layer, Norm, Step, pre_norm
 from catenary.configs import limits
-from catenary.configs.decoder import decoder, read_norm
+from catenary.configs.decoder import Block, decoder, read_norm
 from catenary.configs.experts import SCALE, after_dense, multiple, read_experts, sparse_and_dense, where_sparse
 from catenary.configs.family import reads
 from catenary.configs.fields import Fields
@@ -21,16 +21,34 @@ def deepseek_v3(fields: Fields) -> Architecture:
     return decoder(fields, sizes, latent_attentions(fields, sizes), inner, read_norm(fields))
 
 
-@reads("glm4_moe_lite", "axk1")
+@reads("glm4_moe_lite")
 def glm4_moe_lite(fields: Fields) -> Architecture:
     """DeepSeek V3's layers, one dense layer first unless ``mlp_layer_types`` say otherwise."""
+    return _one_dense_first(fields, pre_norm)
+
+
+@reads("axk1")
+def axk1(fields: Fields) -> Architecture:
+    """GLM 4.7 Flash's layers, with a norm behind the experts, but none behind the dense networks."""
+    return _one_dense_first(fields, _norm_behind_experts)
+
+
+def _norm_behind_experts(attention: Attention, feed_forward: FeedForward, norm: Norm) -> Layer:
+    after = norm if feed_forward.experts else None
+    return Layer((
+        Step((Branch(attention, before=norm),)),
+        Step((Branch(feed_forward, before=norm, after=after),)),
+    ))  # fmt: skip
+
+
+def _one_dense_first(fields: Fields, block: Block) -> Architecture:
     sizes = read_latent_sizes(fields)
     first = fields.optional_integer("first_k_dense_replace", least=0, most=limits.DEPTH)
     step = fields.optional_integer("moe_layer_freq", most=limits.DEPTH) or 1
     otherwise = [i >= (1 if first is None else first) and i % step == 0 for i in range(sizes.depth)]
     where = where_sparse(fields, sizes.depth, otherwise)
     inner = sparse_and_dense(fields, sizes, where, grouped_experts(fields, sizes))
-    return decoder(fields, sizes, latent_attentions(fields, sizes), inner, read_norm(fields))
+    return decoder(fields, sizes, latent_attentions(fields, sizes), inner, read_norm(fields), block=block)
 
 
 @reads("deepseek_v2")

@@ -31,7 +31,8 @@ def minimax_m2(fields: Fields) -> Architecture:
     experts = read_experts(
         fields, sizes, width="intermediate_size", count="num_local_experts", score="sigmoid", normalised=True
     )
-    return decoder(fields, sizes, attentions(sizes, turnings=turning, qk_norm=True), experts, read_norm(fields))
+    heads = attentions(sizes, turnings=turning, qk_norm=True, qk_norm_over="heads")
+    return decoder(fields, sizes, heads, experts, read_norm(fields))
 
 
 @reads("phimoe", approximate="each of the two chosen experts has weight 1, which holds unless two logits nearly tie")

@@ -26,6 +26,6 @@ def flex_olmo(fields: Fields) -> Architecture:
 
 def _olmoe(fields: Fields, block: Block) -> Architecture:
     sizes = read_sizes(fields)
-    heads = attentions(sizes, turnings=read_turning(fields, sizes.head_dim), qk_norm=True)
+    heads = attentions(sizes, turnings=read_turning(fields, sizes.head_dim), qk_norm=True, qk_norm_over="heads")
     experts = read_experts(fields, sizes, width="intermediate_size", normalised=fields.flag("norm_topk_prob"))
     return decoder(fields, sizes, heads, experts, read_norm(fields), block=block)
