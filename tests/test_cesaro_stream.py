@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from catenary.errors import NotApplicable
-from catenary.theory import cesaro
+from catenary.theory import cesaro, cesaro_stream
 from catenary.theory.cesaro import cesaro_log_point, cesaro_point, cesaro_row, layerwise_row
 from catenary.theory.cesaro_log import cesaro_log_row
 from catenary.theory.cesaro_stream import stream_row, stream_squares
@@ -107,6 +107,25 @@ def test_points_where_powers_leave_float64(layers: int) -> None:
     exact = layers * math.log(0.99 + 0.01 / length)
     assert cesaro_log_point(length, layers, 0.01, length - 1) == pytest.approx(exact, rel=1e-13)
     assert cesaro_log_point(length, layers, 1.0, length - 1) == pytest.approx(-layers * math.log(length), rel=1e-13)
+
+
+@pytest.mark.parametrize("failure", [RuntimeError("cannot cache function"), OSError(28, "No space left on device")])
+def test_without_a_folder_for_machine_code_it_compiles_in_memory(
+    failure: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import numba
+
+    def njit(loop: object, *, cache: bool) -> object:
+        if cache:
+            raise failure
+        return loop
+
+    monkeypatch.setattr(numba, "njit", njit)
+    cesaro_stream._compiled.cache_clear()
+    try:
+        np.testing.assert_array_equal(stream_row(np.array([1.0, 0.5]), np.array([1.0])), [0.5, 0.5])
+    finally:
+        cesaro_stream._compiled.cache_clear()
 
 
 def test_other_theories_and_short_rows_do_without_numba() -> None:

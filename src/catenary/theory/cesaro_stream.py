@@ -33,7 +33,7 @@ def stream_row(shares: Float64[np.ndarray, " L"], mixings: Float64[np.ndarray, "
         mixings: \(a_l\) in [0, 1].
     """
     out = np.empty(len(shares))
-    _compiled(_mixing_wave)(_padded(shares, len(mixings)), mixings, 1 - mixings, out)
+    _run(_mixing_wave, _padded(shares, len(mixings)), mixings, 1 - mixings, out)
     return out
 
 
@@ -47,7 +47,7 @@ def stream_squares(shares: Float64[np.ndarray, " L"], factors: Float64[np.ndarra
         factors: \(f_r \ge 0\).
     """
     out = np.empty(len(shares))
-    _compiled(_square_wave)(_padded(shares, len(factors)), factors, out)
+    _run(_square_wave, _padded(shares, len(factors)), factors, out)
     return out
 
 
@@ -100,13 +100,17 @@ def _square_wave(shares, factors, out):  # arrays: (H + L + H), (H), (L)
         squares[0] = 0.0
 
 
+def _run(loop: Callable[..., None], *arguments: Any) -> None:
+    """Call the loop as machine code, kept on disk for the next process where the disk takes it."""
+    try:
+        _compiled(loop, True)(*arguments)
+    except (OSError, RuntimeError):  # no folder that can be written, as numba says it; a full disk
+        _compiled(loop, False)(*arguments)
+
+
 @cache
-def _compiled(loop: Callable[..., Any]) -> Callable[..., Any]:
-    """The loop as machine code, kept on disk where a folder for it can be written."""
+def _compiled(loop: Callable[..., None], keep: bool) -> Callable[..., None]:
     import numba
 
-    try:
-        compiled: Callable[..., Any] = numba.njit(loop, cache=True)
-    except RuntimeError:  # numba finds no folder to keep it in
-        compiled = numba.njit(loop)
+    compiled: Callable[..., None] = numba.njit(loop, cache=keep)
     return compiled
