@@ -42,8 +42,8 @@ class Scores:
         r"""The scores of one attention behind a stream of ``width`` channels.
 
         QK-norm over all heads fixes the sum of their queries' squared norms only: one head's scatters by a factor
-        \(1 - 1/n_h\) less than without. Latent attention: its keys and values share the random latent of rank r, which adds an overlap of 1/r to the
-        plain channels' share \(\alpha\) of the variance; queries have
+        \(1 - 1/n_h\) less than without. In latent attention keys and values share the random latent of rank r, which
+        adds an overlap of 1/r to the plain channels' share \(\alpha\) of the variance; queries have
         \((\sum_cw_c)^2/\sum_cw_c^2\) effective dimensions, w the key variance per channel.
         """
         dims: float | None = attention.head_dim
