@@ -109,8 +109,8 @@ def test_averages_of_groups_are_averages_over_their_members(distinct: float, siz
         (groups.adjoint(Pairs(matrix, same)), exact.adjoint(pairs), 0, 0),
     ):
         rel = 0.02 if distinct == 0 else 0.2
-        half, both = expected.half[members, members], expected.full.matrix[members, members]
-        assert found.half[1, 1] == pytest.approx(half[others].mean(), rel=0.02)
+        half, both = expected.half.matrix[members, members], expected.full.matrix[members, members]
+        assert found.half.matrix[1, 1] == pytest.approx(half[others].mean(), rel=0.02)
         assert found.full.matrix[1, 1] == pytest.approx(both[others].mean(), rel=rel)
         assert found.full.same[1] == pytest.approx(both.diagonal().mean(), rel=rel)
         beyond = expected.full.matrix[members, column].mean()

@@ -65,7 +65,7 @@ def birth_energies(architecture: Architecture, start: Start, mixer_of: MakeMixer
         stream = after
     last = np.zeros((size, size))
     last[-1, -1] = 1.0
-    gradient = Pairs(last, last.diagonal().copy())
+    gradient = Pairs(last, last.diagonal().copy(), np.zeros_like(stream.near))
     for layer in reversed(moves):
         taped = tape.pop()
         passed = _forward(layer, taped)[0] if isinstance(taped, Pairs) else taped

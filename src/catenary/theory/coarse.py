@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,7 +10,7 @@ from jaxtyping import Float64
 
 from catenary.architecture import Architecture, Kernel, Window
 from catenary.theory.birth import birth_energies, mixers
-from catenary.theory.embedding import embedded
+from catenary.theory.embedding import Start, embedded
 from catenary.theory.grid import Grid, group_positions, make_grid
 from catenary.theory.groups import Groups, positions
 
@@ -43,10 +44,19 @@ def coarse_energies(
     equal = np.full((grid.sizes.size,) * 2, repeat_probability)
     single = np.flatnonzero(grid.sizes == 1)
     equal[single, single] = 1.0
-    start = embedded(architecture, equal, grid.sizes)
+    start = _with_near(embedded(architecture, equal, grid.sizes), grid)
     positions_of = cache(lambda kernel: positions(kernel, grid))
     values = birth_energies(architecture, start, mixers(architecture, positions_of, coupling, finite_width))
     return np.concatenate((np.zeros(length - reached), grid.spread(values)))
+
+
+def _with_near(start: Start, grid: Grid) -> Start:
+    """The start with pairs at small distances: those of two different tokens of one group."""
+    if grid.lags.size == 0:
+        return start
+    matrix = start.stream.matrix
+    different = np.where(grid.sizes > 1, matrix.diagonal(), np.roll(matrix, 1, axis=1).diagonal())
+    return replace(start, stream=replace(start.stream, near=grid.near(matrix, different)))
 
 
 def reach(architecture: Architecture) -> float:

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
 import numpy as np
+from jaxtyping import Bool, Float64
 
-from catenary.architecture import Kernel
+from catenary.architecture import Alibi, Kernel
 from catenary.theory.grid import Grid
 from catenary.theory.group_rows import GroupRows, Shared, rows
-from catenary.theory.pairs import Matrix, Mean, Pairs, Vector
+from catenary.theory.lags import Convolution
+from catenary.theory.pairs import Half, Matrix, Mean, Near, Pairs, Vector
 
 
 def positions(kernel: Kernel, grid: Grid) -> Groups:
     """The averages of one kernel on a grid that was made for it (among others)."""
-    return Groups(grid, rows(kernel, grid))
+    steep = None
+    if grid.lags.size and isinstance(kernel, Alibi):
+        wide = grid.steep(kernel.slope)
+        steep = Steep(wide, Convolution(kernel.slope, grid.lags)) if wide.any() else None
+    return Groups(grid, rows(kernel, grid), steep)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Steep:
+    """A kernel whose memory is short against the ``wide`` groups: there its averages are convolutions."""
+
+    wide: Bool[np.ndarray, " n"]
+    convolution: Convolution
 
 
 @final
@@ -26,11 +41,13 @@ class Groups:
 
     With W the attention between groups, the mean of different members is \(WXW^\top\); what a token has more with
     itself than with another member is shared out apart. Exact where every group is a single position; otherwise the
-    relative error per average is of second order in the size of groups over the scale on which pairs change.
+    relative error per average is of second order in the size of groups over the scale on which pairs change. Where a
+    kernel is steeper than that, ``steep`` takes pairs by their distance.
     """
 
     grid: Grid
     rows: GroupRows
+    steep: Steep | None = None
 
     @property
     def sizes(self) -> Vector:
@@ -48,7 +65,7 @@ class Groups:
         half = x.matrix @ self.rows.mass.T
         full = _with(self.rows.mass @ half, self.rows.shared(excess))
         half += self._touch * excess[:, None]
-        return Mean(half, full)
+        return Mean(self._near_half(x, half, self.rows.mass), self._near(x, full, self.rows.mass))
 
     def adjoint(self, x: Pairs) -> Mean:
         """A^T X and A^T X A."""
@@ -56,17 +73,19 @@ class Groups:
         half = self._sent @ x.matrix
         full = _with(half @ self._sent.T, self.rows.sent(excess))
         half += self._touch * excess
-        return Mean(half, full)
+        return Mean(self._near_half(x, half, self._sent), self._near(x, full, self._sent))
 
-    def average_centred(self, x: Pairs, b: Matrix) -> Pairs:
+    def average_centred(self, x: Pairs, b: Half) -> Pairs:
         """A X A^T - A b - (A b)^T."""
-        half = 0.5 * (x.matrix @ self.rows.mass.T) - b
-        return _with(_symmetric(self.rows.mass @ half), self.rows.shared(x.same - x.matrix.diagonal()))
+        half = 0.5 * (x.matrix @ self.rows.mass.T) - b.matrix
+        full = _with(_symmetric(self.rows.mass @ half), self.rows.shared(x.same - x.matrix.diagonal()))
+        return self._near(x, full, self.rows.mass, b)
 
-    def adjoint_centred(self, x: Pairs, b: Matrix) -> Pairs:
+    def adjoint_centred(self, x: Pairs, b: Half) -> Pairs:
         """A^T X A - b A - (b A)^T."""
-        half = 0.5 * (self._sent @ x.matrix) - b
-        return _with(_symmetric(half @ self._sent.T), self.rows.sent(x.same - x.matrix.diagonal()))
+        half = 0.5 * (self._sent @ x.matrix) - b.matrix
+        full = _with(_symmetric(half @ self._sent.T), self.rows.sent(x.same - x.matrix.diagonal()))
+        return self._near(x, full, self._sent, b)
 
     @cached_property
     def _sent(self) -> Matrix:
@@ -81,6 +100,32 @@ class Groups:
         np.fill_diagonal(touch, (self.rows.mass.diagonal() - self.rows.own * (self.sizes > 1)) / others)
         return np.ascontiguousarray(touch)
 
+    def _near(self, x: Pairs, full: Pairs, mass: Matrix, b: Half | None = None) -> Pairs:
+        """``full`` with its values at small distances; in wide groups also a token's own and its group's mean."""
+        if self.grid.lags.size == 0:
+            return full
+        near = self.grid.near(full.matrix, full.same)
+        if self.steep is None:
+            return replace(full, near=near)
+        wide, convolution = self.steep.wide, self.steep.convolution
+        taken = mass @ (_from_zero(x) @ convolution.both.T)
+        if b is not None:
+            taken -= _halfway(mass, b.near @ convolution.back.T)
+        same = np.where(wide, taken[:, 0], full.same)
+        # What a token has more with itself, the other members of its group have less.
+        np.einsum("ii->i", full.matrix)[...] -= (same - full.same) / np.maximum(self.sizes - 1, 1)
+        return Pairs(full.matrix, same, np.where(wide[:, None], taken[:, 1:], near))
+
+    def _near_half(self, x: Pairs, half: Matrix, mass: Matrix) -> Half:
+        """``half`` with its values at small distances."""
+        if self.grid.lags.size == 0:
+            return Half(half)
+        near = self.grid.near_signed(half)
+        if self.steep is not None:
+            taken = _halfway(mass, _from_zero(x) @ self.steep.convolution.one.T)
+            near = np.where(self.steep.wide[:, None], taken, near)
+        return Half(half, near)
+
 
 def _with(different: Matrix, shared: Shared) -> Pairs:
     same = different.diagonal() + shared.same
@@ -90,3 +135,13 @@ def _with(different: Matrix, shared: Shared) -> Pairs:
 
 def _symmetric(w: Matrix) -> Matrix:
     return w + w.T
+
+
+def _from_zero(x: Pairs) -> Float64[np.ndarray, "n m"]:
+    """Values at distance 0 and the lags."""
+    return np.column_stack((x.same, x.near))
+
+
+def _halfway(mass: Matrix, near: Near) -> Near:
+    """Only one of two positions moved: their middle goes half of the way."""
+    return np.asarray(0.5 * (near + mass @ near))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from catenary.theory.pairs import Matrix, Mean, Pairs, Positions, Vector
+from catenary.theory.pairs import Half, Mean, Pairs, Positions, Vector
 from catenary.theory.scores import Scores
 from catenary.theory.strong import row_moments
 
@@ -42,11 +42,11 @@ class Damped:
         full = self.positions.adjoint(x.scaled(self.kept))
         return Mean(full.half / self.kept, full.full)
 
-    def average_centred(self, x: Pairs, b: Matrix) -> Pairs:
+    def average_centred(self, x: Pairs, b: Half) -> Pairs:
         """F A X A^T F - F A b - (F A b)^T."""
         return self.positions.average_centred(x, b / self.kept).scaled(self.kept)
 
-    def adjoint_centred(self, x: Pairs, b: Matrix) -> Pairs:
+    def adjoint_centred(self, x: Pairs, b: Half) -> Pairs:
         """A^T F X F A - b F A - (b F A)^T."""
         return self.positions.adjoint_centred(x.scaled(self.kept), b * self.kept)
 
