@@ -54,7 +54,7 @@ class Weights:
     slope: Kernel
 
 
-def routing(experts: Experts, variance: float, level: float = 1.0) -> Weights:
+def routing(experts: Experts, variance: float, level: float = 1.0, power: float = 1.0) -> Weights:
     r"""W and S of a router with logits of variance ``variance * level``.
 
     With s the score of a logit, \(\ell = s'/s\) and \(P_f = s_f/\sum s\) over the set that the weights are divided by
@@ -64,31 +64,32 @@ def routing(experts: Experts, variance: float, level: float = 1.0) -> Weights:
 
     The choice itself has no gradient, as in automatic differentiation. W and S are seeded averages over drawn logits
     at 21 angles, and between them polynomials in the angle. A router of zero weights gives every token the same
-    experts, whichever a tie picks, equally weighed, and no gradient.
+    experts, whichever a tie picks, equally weighed, and no gradient. With ``power`` p undivided scores are raised to
+    it: \(g_e = s_e^p\).
 
     Raises:
         InvalidInput: more chosen experts than there are.
-        NotApplicable: weights on the experts' inputs.
+        NotApplicable: a power of weights that are divided by a sum.
     """
-    if experts.weighed == "input":
-        raise NotApplicable("weights on the experts' inputs have no law here")
+    if power != 1.0 and (experts.normalised or experts.score.startswith("softmax")):
+        raise NotApplicable("weights on the experts' inputs have a law only where they are not divided by their sum")
     if not 1 <= experts.top <= experts.count:
         raise invalid("experts.top", f"must be in 1..{experts.count}", experts.top)
     if experts.count % experts.groups or not 1 <= experts.top_groups <= experts.groups:
         raise invalid("experts.groups", f"must divide {experts.count} and be >= top_groups", experts.groups)
     if variance * level == 0:
-        return _tied(experts)
-    return _sampled(experts, variance, level)
+        return _tied(experts, power)
+    return _sampled(experts, variance, level, power)
 
 
 @lru_cache(maxsize=64)
-def _sampled(experts: Experts, variance: float, level: float) -> Weights:
+def _sampled(experts: Experts, variance: float, level: float, power: float) -> Weights:
     draws = max(2048, DRAWN_LOGITS // experts.count)
     generator = np.random.default_rng(20260311)
     first, second = (generator.standard_normal((draws, experts.count), dtype=np.float32) for _ in range(2))
     scale = np.float32(math.sqrt(variance * level))
-    base = _route(experts, scale * first)
-    samples = [_pair(base, _route(experts, scale * _mixed(first, second, angle))) for angle in ANGLES]
+    base = _route(experts, scale * first, power)
+    samples = [_pair(base, _route(experts, scale * _mixed(first, second, angle), power)) for angle in ANGLES]
     ends = [_pair(base, base), _independent(base)]
     angles = np.concatenate(([0.0, math.pi / 2], ANGLES))
     value, slope = np.array(ends + samples).T
@@ -97,11 +98,11 @@ def _sampled(experts: Experts, variance: float, level: float) -> Weights:
     return Weights(_smooth(angles, value), times(variance, _smooth(angles, slope)))
 
 
-def _tied(experts: Experts) -> Weights:
+def _tied(experts: Experts, power: float) -> Weights:
     """The weights of a router whose logits are all 0."""
     score = {"sigmoid": 0.5, "sqrtsoftplus": math.sqrt(math.log(2))}.get(experts.score, 1.0)
     over = {"softmax": experts.count, "softmax-top": experts.top}.get(experts.score, 1.0)
-    weight = experts.scale * (1 / experts.top if experts.normalised else score / over)
+    weight = experts.scale * (1 / experts.top if experts.normalised else (score / over) ** power)
     return Weights(Series(np.array([experts.top * weight**2])), Series(np.zeros(1)))
 
 
@@ -114,7 +115,7 @@ class _Routed:
     slopes: Logits | None
 
 
-def _route(experts: Experts, logits: Logits) -> _Routed:
+def _route(experts: Experts, logits: Logits, power: float) -> _Routed:
     chosen = _choice(experts, logits)
     scores = _scores(experts, logits)
     slopes: Logits | None = None
@@ -130,7 +131,8 @@ def _route(experts: Experts, logits: Logits) -> _Routed:
         shares = scores / scores.sum(axis=1, keepdims=True)
         weights = np.where(chosen, shares, np.float32(0))
     else:
-        shares, weights = None, kept
+        shares, weights = None, kept if power == 1.0 else kept ** np.float32(power)
+        slopes = None if slopes is None else np.float32(power) * slopes
     return _Routed(np.float32(experts.scale) * weights, shares, slopes)
 
 

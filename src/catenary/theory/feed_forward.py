@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from catenary.architecture import FeedForward, Gate
+from catenary.architecture import Experts, FeedForward, Gate
 from catenary.errors import NotApplicable
 from catenary.theory.activation_kernels import (
     Kernel,
@@ -24,6 +24,10 @@ from catenary.theory.experts import Weights, routing
 from catenary.theory.hermite import Array
 from catenary.theory.mixers import Outcome
 from catenary.theory.pairs import Pairs, Vector
+
+SPREAD = 1e-3
+"""Relative spread of the inputs' variances below which they count as one: the epsilon of a norm makes some 1e-5, and
+kernels change by less than the spread."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class FeedForwardMixer:
         if self.normalised:
             return _alike(feed_forward_kernels(self.branch, self.width), x)
         level = float(x.same.mean())
-        if np.ptp(x.same) <= 1e-9 * level:
+        if np.ptp(x.same) <= SPREAD * level:
             kernels = feed_forward_kernels(self.branch, self.width, level)
             return _alike(kernels, x.scaled(np.full(1, level**-0.5)))
         deviations = np.sqrt(x.same)
@@ -110,7 +114,11 @@ def feed_forward_kernels(branch: FeedForward, width: int, level: float = 1.0) ->
     if branch.experts is None:
         return kernels
     experts = branch.experts
-    kernels = kernels.weighed(routing(replace(experts, shared=None), width * experts.router_std**2, level))
+    variance, alone = width * experts.router_std**2, replace(experts, shared=None)
+    if experts.weighed == "input":
+        kernels = _weighed_inputs(branch, alone, width, level)
+    else:
+        kernels = kernels.weighed(routing(alone, variance, level))
     if experts.shared is None:
         return kernels
     shared = feed_forward_kernels(experts.shared, width, level)
@@ -130,6 +138,29 @@ def _network(branch: FeedForward, width: int, level: float) -> FeedForwardKernel
     line = kernels_at(cut_line(branch.limit, branch.offset), scale)
     both = total(product(inner.derivative, line.value), product(inner.value, line.derivative))
     return FeedForwardKernels(times(gain, product(inner.value, line.value)), times(gain * variance, both))
+
+
+ELASTICITY_STEP = 1.05
+"""Ratio of the two levels between which a network's growth with the size of its input is measured."""
+
+
+def _weighed_inputs(branch: FeedForward, experts: Experts, width: int, level: float) -> FeedForwardKernels:
+    r"""Experts \(h(g_ex)\) whose weights multiply their inputs: near the weights' rms w as \((g_e/w)^p\,h(wx)\).
+
+    p is the growth of the network's rms output with the size of its input at w, so that the router's weights to the
+    power p are weights on outputs: first order in the spread of the weights around w. Derived here.
+
+    Raises:
+        NotApplicable: weights that are divided by their sum.
+    """
+    variance = width * experts.router_std**2
+    strength = float(routing(experts, variance, level).value(np.ones(1))[0]) / experts.top
+    kernels, larger = (_network(branch, width, level * strength * step) for step in (1.0, ELASTICITY_STEP))
+    one = np.ones(1)
+    power = math.log(float(larger.forward(one)[0] / kernels.forward(one)[0])) / math.log(ELASTICITY_STEP)
+    weights = routing(experts, variance, level, power)
+    scaled = Weights(times(strength**-power, weights.value), times(strength**-power, weights.slope))
+    return FeedForwardKernels(kernels.forward, times(strength, kernels.backward)).weighed(scaled)
 
 
 @dataclass(frozen=True)
