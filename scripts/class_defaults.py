@@ -29,7 +29,7 @@ def describe(config: Any) -> dict[str, Any]:
     """Defaults, attribute names, RoPE base and the type of the text part of one config class."""
     inherited = {field.name for field in dataclasses.fields(PreTrainedConfig)}
     fields = {
-        field.name: field.default_factory() if field.default is dataclasses.MISSING else field.default  # type: ignore[misc]
+        field.name: field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
         for field in dataclasses.fields(config)
         if field.name not in inherited
         and not IRRELEVANT.search(field.name)
