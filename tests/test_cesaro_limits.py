@@ -58,15 +58,15 @@ def test_poisson_masses() -> None:
 
 @pytest.mark.parametrize(("rate", "x"), [(1.7, 0.2), (0.5, 0.9), (5.0, 1e-3)])
 def test_the_poisson_limit_is_reached_as_one_over_depth(rate: float, x: float) -> None:
-    depths = 2 ** np.arange(6, 12)
+    depths = 2 ** np.arange(5, 10)
     limit = float(poisson_density(x, rate))
     errors = np.array([float(cesaro_density(x, int(h), rate / h)) / limit - 1 for h in depths])
-    assert np.polyfit(np.log(depths), np.log(np.abs(errors)), 1)[0] == pytest.approx(-1, abs=0.04)
+    assert np.polyfit(np.log(depths), np.log(np.abs(errors)), 1)[0] == pytest.approx(-1, abs=0.06)
     # The predicted leading term leaves an error of order 1/H^2.
     rest = np.abs(depths * errors - float(poisson_error(x, rate)))
-    assert np.polyfit(np.log(depths), np.log(rest), 1)[0] == pytest.approx(-1, abs=0.06)
+    assert np.polyfit(np.log(depths), np.log(rest), 1)[0] == pytest.approx(-1, abs=0.1)
     spikes = [spike_mass(int(h), rate / h) / poisson_spike(rate) - 1 for h in depths]
-    assert np.polyfit(np.log(depths), np.log(np.abs(spikes)), 1)[0] == pytest.approx(-1, abs=0.04)
+    assert np.polyfit(np.log(depths), np.log(np.abs(spikes)), 1)[0] == pytest.approx(-1, abs=0.06)
 
 
 def test_published_size_of_the_error() -> None:
@@ -92,10 +92,10 @@ def test_second_moment_limit_is_hypergeometric(strength: float) -> None:
 
 @pytest.mark.parametrize(("strength", "x"), [(2.0, 0.1), (0.3, 0.5), (10.0, 0.01)])
 def test_the_second_moment_limit_is_reached_as_one_over_depth(strength: float, x: float) -> None:
-    depths = 2 ** np.arange(7, 12)
+    depths = 2 ** np.arange(6, 10)
     limit = float(second_moment_density(x, strength)) ** 2
     errors = [abs(float(path_sum_density(x, [strength / h] * int(h))) / limit - 1) for h in depths]
-    assert np.polyfit(np.log(depths), np.log(errors), 1)[0] == pytest.approx(-1, abs=0.04)
+    assert np.polyfit(np.log(depths), np.log(errors), 1)[0] == pytest.approx(-1, abs=0.06)
 
 
 def test_refusals() -> None:
