@@ -345,8 +345,8 @@ class Embedding:
 class Architecture:
     """What a ``config.json`` says about routing at birth. No weights, no torch.
 
-    ``causal_up_to`` is the length up to which attention reaches everything before it (a window that wide), None
-    when it always does. ``assumed`` lists fields the config left out and the value taken; ``not_expressed`` lists
+    ``causal_up_to`` is the length up to which attention sees all that its kernels say; beyond it the data chooses
+    (None: at any length). ``assumed`` lists fields the config left out and the value taken; ``not_expressed`` lists
     what the config says that this description cannot hold. Both are printed on every prediction's validity card.
     """
 

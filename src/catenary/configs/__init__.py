@@ -6,6 +6,7 @@ block that most families share. A new family is one file and one line below.
 
 from catenary.configs import afmoe as afmoe
 from catenary.configs import bart as bart
+from catenary.configs import beam as beam
 from catenary.configs import bert as bert
 from catenary.configs import biogpt as biogpt
 from catenary.configs import bloom as bloom
@@ -17,6 +18,7 @@ from catenary.configs import deepseek as deepseek
 from catenary.configs import ernie_moe as ernie_moe
 from catenary.configs import falcon as falcon
 from catenary.configs import gemma as gemma
+from catenary.configs import gemma4 as gemma4
 from catenary.configs import glm as glm
 from catenary.configs import glm_moe as glm_moe
 from catenary.configs import gpt2 as gpt2
@@ -28,6 +30,7 @@ from catenary.configs import gptj as gptj
 from catenary.configs import granite as granite
 from catenary.configs import granite_moe as granite_moe
 from catenary.configs import inner_norm as inner_norm
+from catenary.configs import kolibri as kolibri
 from catenary.configs import laguna as laguna
 from catenary.configs import layer_norm as layer_norm
 from catenary.configs import llama as llama

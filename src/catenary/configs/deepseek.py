@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from catenary.architecture import Architecture, Attention, Branch, FeedForward, Layer, Norm, Step, pre_norm
 from catenary.configs import limits
 from catenary.configs.decoder import Block, decoder, read_norm
@@ -10,6 +12,10 @@ from catenary.configs.family import reads
 from catenary.configs.fields import Fields
 from catenary.configs.glm_moe import grouped_experts
 from catenary.configs.mla import latent_attentions, read_latent_sizes
+from catenary.configs.windows import FULL, read_kinds, refused_layer
+
+INDEXED = "indexed_attention"
+"""The kind of layer whose keys an indexer chooses."""
 
 
 @reads("deepseek_v3", "sarvam_mla")
@@ -49,6 +55,24 @@ def _one_dense_first(fields: Fields, block: Block) -> Architecture:
     where = where_sparse(fields, sizes.depth, otherwise)
     inner = sparse_and_dense(fields, sizes, where, grouped_experts(fields, sizes))
     return decoder(fields, sizes, latent_attentions(fields, sizes), inner, read_norm(fields), block=block)
+
+
+@reads("deepseek_v32", "glm_moe_dsa")
+def deepseek_v32(fields: Fields) -> Architecture:
+    """DeepSeek V3's layers whose attention sees the ``index_topk`` keys that an indexer chooses: all, up to so many."""
+    sizes = read_latent_sizes(fields)
+    kinds = read_kinds(fields, sizes.depth, (INDEXED,) * sizes.depth)
+    for index, kind in enumerate(kinds):
+        if kind not in (INDEXED, FULL):
+            raise refused_layer(fields, index, kind)
+    where = where_sparse(fields, sizes.depth, after_dense(fields, sizes.depth))
+    inner = sparse_and_dense(fields, sizes, where, grouped_experts(fields, sizes))
+    found = decoder(fields, sizes, latent_attentions(fields, sizes), inner, read_norm(fields))
+    if INDEXED not in kinds:
+        return found
+    chosen = fields.integer("index_topk", most=limits.POSITIONS)
+    fields.note(f"index_topk={chosen}: beyond so many tokens the data chooses which keys attention sees")
+    return replace(found, causal_up_to=chosen)
 
 
 @reads("deepseek_v2")

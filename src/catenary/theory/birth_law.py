@@ -65,8 +65,8 @@ class BirthLaw:
         reach = architecture.causal_up_to
         if reach is not None and length > reach:
             raise NotApplicable(
-                f"length must be at most {reach} for this config, got {length}: its sliding window is that wide, and "
-                "windows come with a later version"
+                f"length must be at most {reach} for this config, got {length}: beyond it the data chooses which keys "
+                "attention sees"
             )
         if choice.method == "exact":
             check_exact_memory(length, architecture.depth)
