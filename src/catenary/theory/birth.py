@@ -7,13 +7,12 @@ covariance D of the gradients of the last token. No parameter is fitted.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.architecture import Architecture, Attention, Branch, Layer
+from catenary.architecture import Architecture, Attention, Branch
 from catenary.errors import invalid
 from catenary.theory.attention import PositionsOf, attention_mixer
 from catenary.theory.embedding import Start
@@ -21,6 +20,7 @@ from catenary.theory.feed_forward import FeedForwardMixer
 from catenary.theory.kernels import operator
 from catenary.theory.mixers import Mixer
 from catenary.theory.pairs import Pairs, Singles
+from catenary.theory.portions import PortionsOf, each
 from catenary.theory.steps import Move, Part, PassedMove
 
 FULL_TAPE = 1 << 30
@@ -45,8 +45,8 @@ def birth_energies(architecture: Architecture, start: Start, mixer_of: MakeMixer
     \[D \leftarrow N_{before}\big[keep^2\,D' + \sum_b scale_b^2\,N'_b\,mix_b^*(N_bD')\big],\quad D' = N_{after}D.\]
 
     O(H n^2). Holds for independent Gaussian weights and large width: a norm's own derivative across the channels is
-    of order 1/d and left out. Where a model has no final norm and its last step ends in one, that one counts as
-    final. Derived here.
+    of order 1/d and left out. Where a model has no final norm, a norm behind the last step belongs to the stream.
+    Derived here.
 
     Args:
         architecture: the layers.
@@ -75,11 +75,16 @@ def birth_energies(architecture: Architecture, start: Start, mixer_of: MakeMixer
 
 
 def mixers(
-    architecture: Architecture, positions_of: PositionsOf, coupling: str = "strong", finite_width: bool = True
+    architecture: Architecture,
+    positions_of: PositionsOf,
+    coupling: str = "strong",
+    finite_width: bool = True,
+    portions_of: PortionsOf = each,
 ) -> MakeMixer:
     """The mixers of ``architecture`` on given positions, with a coupling of ``COUPLINGS``; equal branches share one.
 
-    ``finite_width`` includes the 1/d overlap of unrelated tokens (strong coupling only).
+    ``finite_width`` includes the 1/d overlap of unrelated tokens (strong coupling only); ``portions_of`` says which
+    share of the heads has which kernel.
 
     Raises:
         InvalidInput: an unknown coupling.
@@ -91,7 +96,9 @@ def mixers(
     def mixer_of(branch: Branch) -> Mixer:
         if isinstance(branch.mix, Attention):
             normalised = branch.before is not None
-            return attention_mixer(branch.mix, width, positions_of, coupling, finite_width, normalised)
+            return attention_mixer(
+                branch.mix, width, positions_of, coupling, finite_width, normalised, portions_of
+            )
         return FeedForwardMixer(branch.mix, width, branch.before is not None)
 
     return mixer_of
@@ -134,13 +141,9 @@ def _moves(architecture: Architecture, mixer_of: MakeMixer) -> list[list[Move]]:
     def part(branch: Branch) -> Part:
         return Part(mixer_of(branch), branch.before, branch.after, branch.scale**2)
 
-    layers = list(architecture.layers)
-    if architecture.final_norm is None:
-        steps = layers[-1].steps
-        layers[-1] = Layer((*steps[:-1], replace(steps[-1], after=None)))
     return [
         [Move(tuple(map(part, step.branches)), step.keep**2, step.before, step.after) for step in layer.steps]
-        for layer in layers
+        for layer in architecture.layers
     ]
 
 
