@@ -62,5 +62,9 @@ REFUSALS: Mapping[str, str] = {
     "whisper": "its decoder needs an encoder's states of sound",
     "musicgen": "its decoder needs a text encoder's states, and reads several codebooks per position",
     "musicgen_melody": "its decoder reads several codebooks per position behind a text and a melody",
+    "gemma3n": "it keeps several residual streams that predict each other, and embeddings per layer",
+    "gemma3n_text": "it keeps several residual streams that predict each other, and embeddings per layer",
+    "gemma4_assistant": "it drafts tokens from another model's states, keys and values",
+    "gemma4_unified_assistant": "it drafts tokens from another model's states, keys and values",
 }
 """Model type to reason; a type is either here or has a family."""
