@@ -195,13 +195,22 @@ def test_learned_positions_bound_the_length() -> None:
     assert "64 learned positions" in " ".join(profile.card.statements)
 
 
-def test_a_window_is_causal_only_up_to_its_width() -> None:
+def test_a_window_that_bites_bends_the_profile_and_one_that_does_not_changes_nothing() -> None:
     config = {
         "model_type": "mistral", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
         "num_attention_heads": 4, "num_key_value_heads": 4, "sliding_window": 256, "max_position_embeddings": 256,
     }  # fmt: skip
-    architecture = ct.read_config(config)
-    assert architecture.causal_up_to == 256
+    windowed, full = ct.read_config(config), ct.read_config({**config, "sliding_window": None})
+    short = [ct.predict(a, length=256, method="exact").values for a in (windowed, full)]
+    np.testing.assert_allclose(short[0], short[1], rtol=1e-12)
+    long = ct.predict(windowed, length=600, method="exact").values
+    reach = 600 - 2 * 255
+    assert (long[: reach - 1] == 0).all()
+    assert (long[reach - 1 :] > 0).all()
+
+
+def test_attention_that_the_data_chooses_is_predicted_as_far_as_it_sees_all() -> None:
+    architecture = replace(gpt2_like(depth=1), causal_up_to=256)
     assert ct.predict(architecture, length=256).length == 256
-    with pytest.raises(InvalidInput, match="length must be at most 256"):
+    with pytest.raises(NotApplicable, match="length must be at most 256"):
         ct.predict(architecture, length=257)

@@ -65,8 +65,8 @@ class BirthLaw:
         reach = architecture.causal_up_to
         if reach is not None and length > reach:
             raise NotApplicable(
-                f"length must be at most {reach} for this config, got {length}: beyond it the data chooses which keys "
-                "attention sees"
+                f"length must be at most {reach} for this config, got {length}: beyond that many tokens the data chooses "
+                "which ones attention sees, and no law from the config alone holds"
             )
         if choice.method == "exact":
             check_exact_memory(length, architecture.depth)
@@ -139,7 +139,8 @@ def _finite_width_effect(architecture: Architecture, length: int, choice: Choice
     if length / architecture.width <= MEASURED_REACH or choice.coupling != "strong" or not choice.finite_width:
         return None
     finite, infinite = (coarse_energies(architecture, length, finite_width=finite) for finite in (True, False))
-    return float(np.abs(0.5 * np.log10(finite / infinite)).max())
+    reached = finite > 0
+    return float(np.abs(0.5 * np.log10(finite[reached] / infinite[reached])).max())
 
 
 def _token_summary(tokens: TokenLaw) -> dict[str, Any]:
