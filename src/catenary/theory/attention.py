@@ -15,6 +15,7 @@ from catenary.theory.feed_forward import GATES
 from catenary.theory.gates import Gated
 from catenary.theory.mixers import Mixer
 from catenary.theory.pairs import Positions
+from catenary.theory.portions import PortionsOf, each
 from catenary.theory.scores import Scores
 from catenary.theory.sinks import Damped, kept_beside_sink
 
@@ -29,8 +30,11 @@ def attention_mixer(
     coupling: str = "strong",
     finite_width: bool = True,
     normalised: bool = True,
+    portions_of: PortionsOf = each,
 ) -> Mixer:
     """The mixer of one attention, ``normalised`` where a norm is in front of it.
+
+    ``portions_of`` says which share of the heads has which kernel; ``merged`` is cheaper for many ALiBi slopes.
 
     Raises:
         InvalidInput: an unknown coupling.
@@ -41,14 +45,14 @@ def attention_mixer(
     if own_norm and not scores.plain:
         raise NotApplicable("the birth law does not cover a sink or soft-cap on scores that only QK-norm normalises")
     heads = []
-    for group in attention.groups:
-        positions = positions_of(group.kernel)
+    for portion in portions_of(attention.groups):
+        positions = positions_of(portion.kernel)
         kept = np.ones_like(positions.counts)
         if scores.sink is not None:
             kept = kept_beside_sink(scores, positions.counts)
             positions = Damped(positions, kept)
         law = make(scores, Rows(positions.counts, positions.sizes, kept))
-        heads.append(Heads(group.heads / attention.heads, positions, law))
+        heads.append(Heads(portion.share, positions, law))
     mixer = AttentionMixer(attention.gain(width), tuple(heads), own_norm, normalised)
     if attention.gate is None:
         return mixer

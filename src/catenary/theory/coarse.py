@@ -13,6 +13,7 @@ from catenary.theory.birth import birth_energies, mixers
 from catenary.theory.embedding import Start, embedded
 from catenary.theory.grid import Grid, group_positions, make_grid
 from catenary.theory.groups import Groups, positions
+from catenary.theory.portions import merged
 
 __all__ = ["Groups", "coarse_energies", "group_positions"]
 
@@ -46,7 +47,7 @@ def coarse_energies(
     equal[single, single] = 1.0
     start = _with_near(embedded(architecture, equal, grid.sizes), grid)
     positions_of = cache(lambda kernel: positions(kernel, grid))
-    values = birth_energies(architecture, start, mixers(architecture, positions_of, coupling, finite_width))
+    values = birth_energies(architecture, start, mixers(architecture, positions_of, coupling, finite_width, merged))
     return np.concatenate((np.zeros(length - reached), grid.spread(values)))
 
 

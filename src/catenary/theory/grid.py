@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Float64, Int64
 
 from catenary.architecture import Alibi, Chunk, Kernel, Prefix, Window
 from catenary.errors import NotApplicable
@@ -32,9 +32,9 @@ DECAY_SHARE = 0.1
 DECAY_GROWTH = 2 / 3
 """Growth of groups beside ALiBi over that beside other kernels: errors of the norm fall from 1.6 % to .4 %."""
 
-STEEP = 0.5
-"""Size of a group times slope above which its pairs are taken by distance. Below, groups resolve the decay; above,
-pairs must change slowly over the decay. At .25 and 1 the errors are twice as large."""
+STEEP_FORWARD, STEEP_BACKWARD = 0.15, 0.5
+"""Size of a group times slope above which its pairs are taken by distance: below, groups resolve the decay; above,
+pairs must change slowly over the decay, which gradients near the last token do less than tokens."""
 
 MEMORIES = 8
 """Largest distance kept, in memories of the gentlest slope that is taken by distance."""
@@ -92,10 +92,6 @@ class Grid:
             slope = np.diff(logs) / np.diff(at)
             result[inside] = np.exp(logs[after - 1] + slope[after - 1] * (where[inside] - at[after - 1]))
         return result
-
-    def steep(self, slope: float) -> Bool[np.ndarray, " n"]:
-        """Groups wider than an ALiBi slope's memory can be averaged over."""
-        return np.asarray((self.sizes > 1) & (self.sizes * slope > STEEP))
 
     def near(self, matrix: Matrix, same: Vector) -> Float64[np.ndarray, "n lags"]:
         """A symmetric function of two positions at the lags around each group, from its values between groups.
@@ -189,8 +185,8 @@ def make_grid(
                     f"{', '.join(sorted({str(kernel) for kernel in kernels}))}; use a shorter length"
                 )
     widest = max(sizes)
-    steep = any(isinstance(kernel, Alibi) and widest * kernel.slope > STEEP for kernel in kernels)
-    lags = lags_up_to(MEMORIES * widest / STEEP) if steep else np.empty(0)
+    steep = any(isinstance(kernel, Alibi) and widest * kernel.slope > STEEP_FORWARD for kernel in kernels)
+    lags = lags_up_to(MEMORIES * widest / STEEP_FORWARD) if steep else np.empty(0)
     return Grid(np.array(sizes, dtype=np.float64), tuple(sorted(kinks)), lags)
 
 
