@@ -388,3 +388,11 @@ def test_nothing_to_report_is_refused(tmp_path: Path) -> None:
 def test_no_comparison_where_none_is_asked_for(tmp_path: Path) -> None:
     made = write_report([predicted(64), untrained(64)], tmp_path, comparisons=[])
     assert "How far apart" not in read(made).text
+
+
+def test_a_start_that_no_path_reaches_has_no_close_up(tmp_path: Path) -> None:
+    values = np.where(np.arange(512) < 100, 0.0, np.linspace(1, 2, 512))
+    made = write_report([Profile(values, average="expectation")], tmp_path).read_text(encoding="utf-8")
+    assert 'data-chart="profile-last"' in made
+    assert 'data-chart="profile-first"' not in made
+    assert "100 values are exactly 0" in made

@@ -13,7 +13,7 @@ from catenary.configs.locate import locate_config
 from catenary.configs.read import read_config
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.explore.changed import changed_config, read_fields
-from catenary.reading import align
+from catenary.reading import align, finite
 from catenary.shape import describe
 from catenary.theory.prediction import predict
 
@@ -32,7 +32,10 @@ NEGLIGIBLE = 5e-4
 
 @dataclass(frozen=True)
 class Knob:
-    """One field: its value, the value it was moved to, and the elasticity of each index in ``WATCHED``."""
+    """One field: its value, the value it was moved to, and the elasticity of each index in ``WATCHED``.
+
+    An elasticity is NaN where the index is undefined or 0, as the first token's is where no path reaches it.
+    """
 
     field: str
     value: float
@@ -50,13 +53,14 @@ class Sensitivities:
 
     def strongest(self, index: str) -> Knob | None:
         """The knob with the largest elasticity of ``index`` by size; None where no field moves anything."""
-        return max(self.knobs, key=lambda knob: abs(knob.elasticity[index]), default=None)
+        moving = [knob for knob in self.knobs if math.isfinite(knob.elasticity[index])]
+        return max(moving, key=lambda knob: abs(knob.elasticity[index]), default=None)
 
     def table(self) -> str:
         """One line per knob: where it stands, where it was moved, and the elasticities."""
         heading = ("field", "value", "moved to", *(f"d ln {name}" for name in WATCHED))
         rows = [
-            (k.field, f"{k.value:g}", f"{k.moved_to:g}", *(f"{k.elasticity[name]:+.3f}" for name in WATCHED))
+            (k.field, f"{k.value:g}", f"{k.moved_to:g}", *(_signed(k.elasticity[name]) for name in WATCHED))
             for k in self.knobs
         ]
         return align([heading, *rows])
@@ -67,7 +71,7 @@ class Sensitivities:
             "model": self.model,
             "length": self.length,
             "knobs": [
-                {"field": k.field, "value": k.value, "moved_to": k.moved_to, "elasticity": dict(k.elasticity)}
+                {"field": k.field, "value": k.value, "moved_to": k.moved_to, "elasticity": _finite(k.elasticity)}
                 for k in self.knobs
             ],
         }
@@ -113,7 +117,7 @@ def sensitivities(
             knobs.append(knob)
         if progress is not None:
             progress(done, len(numeric))
-    knobs.sort(key=lambda knob: -max(abs(e) for e in knob.elasticity.values()))
+    knobs.sort(key=lambda knob: -max(abs(e) for e in knob.elasticity.values() if math.isfinite(e)))
     return Sensitivities(located.name, length, tuple(knobs))
 
 
@@ -139,8 +143,8 @@ def _knob(
         except (InvalidInput, NotApplicable):
             continue
         change = math.log(moved / below)
-        elasticity = {index: math.log(above[index] / start[index]) / change for index in WATCHED}
-        if max(map(abs, elasticity.values())) < NEGLIGIBLE:
+        elasticity = {index: _log_ratio(above[index], start[index]) / change for index in WATCHED}
+        if all(abs(value) < NEGLIGIBLE for value in elasticity.values() if math.isfinite(value)):
             return None
         return Knob(name, float(value), float(moved), elasticity)
     return None
@@ -155,3 +159,15 @@ def _candidates(value: int | float) -> list[int | float]:
 def _indices(architecture: Architecture, length: int, options: Mapping[str, Any]) -> dict[str, float]:
     shape = describe(predict(architecture, length=length, **options))
     return {name: shape[name].value for name in WATCHED}
+
+
+def _log_ratio(above: float, below: float) -> float:
+    return math.log(above / below) if above > 0 and below > 0 else math.nan
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}" if math.isfinite(value) else "undefined"
+
+
+def _finite(elasticity: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: finite(value) for name, value in elasticity.items()}

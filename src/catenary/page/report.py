@@ -177,6 +177,8 @@ def _group(
     length = members[0].length
     close = {part.length for part in members} == {length} and length >= 4 * ENDS
     ends = [("first", (1, ENDS)), ("last", (length - ENDS + 1, length))] if close else []
+    drawn = [curve.profile.values for curve in curves(members)]
+    ends = [(word, (a, b)) for word, (a, b) in ends if any(values[a - 1 : b].any() for values in drawn)]
     keys = tuple(_key(curve, part, shapes[part.label]) for curve, part in zip(curves(members), members, strict=True))
     return Group(heading, keys, figure,
                  tuple(_overlay(f"{name}-{word}", "end", members, span, charts) for word, span in ends),

@@ -28,6 +28,9 @@ REPEATED_ERRORS = {
 }
 """The same with repeated tokens; up to 2.7 it is the error of a class of equally frequent tokens."""
 
+SLIGHT = 0.005
+"""dex. A finite-width term that moves the profile by less may be extrapolated: a quarter of the smallest error."""
+
 MEASURED_REACH = 4.0
 """Largest length/width at which the law was compared with networks."""
 
@@ -60,7 +63,7 @@ def birth_card(architecture: Architecture, regime: Regime) -> ValidityCard:
     reach = regime.length / architecture.width
     steps = (REPEATED_ERRORS if regime.repeated else ERRORS).get(regime.coupling, ())
     error = next((error for bound, error in steps if variance <= bound * NEAR), None)
-    if reach > MEASURED_REACH:
+    if reach > MEASURED_REACH and (regime.finite_width_effect is None or regime.finite_width_effect > SLIGHT):
         error = None
     variances = tuple(
         max(attention.logit_variance(architecture.width) for attention in layer.attentions)
