@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from catenary.errors import InvalidInput, NotApplicable
-from catenary.theory.moments import softmax_moments
+from catenary.theory.moments import RowLaw, softmax_moments
 from catenary.theory.scores import Scores, query_norms
 from catenary.theory.strong import MomentTable
 from oracles.birth import moments as adaptive_moments
@@ -131,3 +131,48 @@ def test_query_norms_have_the_moments_of_a_chi_square(head_dim: int, exact_up_to
 def test_a_logit_variance_beyond_the_integrals_is_refused() -> None:
     with pytest.raises(NotApplicable, match="variance 90 at birth is beyond"):
         MomentTable.build(Scores(90.0, 64), np.array([2.0]))
+
+
+@pytest.mark.parametrize("law", [RowLaw(sink=0.3), RowLaw(softcap=1.0, total=2.0), RowLaw(2.0, -1.0, 3.0)], ids=str)
+@pytest.mark.parametrize("n", [1, 2, 20])
+def test_sinks_caps_and_common_parts_agree_with_monte_carlo(law: RowLaw, n: int) -> None:
+    u, rng, draws = 1.2, np.random.default_rng(n), 2_000_000 // (n + 3)
+    common = 0.0 if law.total is None else law.total - u
+    z = math.sqrt(u) * rng.standard_normal((draws, n)) + math.sqrt(common) * rng.standard_normal((draws, 1))
+    bend = np.zeros_like(z) if law.softcap is None else np.tanh(z / law.softcap)
+    weights = np.exp(z if law.softcap is None else law.softcap * bend)
+    weights /= weights.sum(axis=1, keepdims=True) + (0 if law.sink is None else math.exp(law.sink))
+    slope, square, one = 1 - bend[:, 0] ** 2, (weights**2).sum(axis=1), weights[:, 0]
+    drawn = (one, one**2, one * (1 - one) * slope, one**2 * (1 - 2 * one + square) * slope**2)
+    exact = softmax_moments(np.array([n]), np.array([u]), law)
+    for sample, value in zip(drawn, (exact.mean, exact.second, exact.response, exact.key), strict=True):
+        assert abs(sample.mean() - value[0, 0]) < 4 * sample.std() / math.sqrt(draws) + 1e-12
+
+
+def test_one_key_beside_a_sink_is_a_logistic_function() -> None:
+    # A_1 = sigmoid(z - s), z ~ N(0, u), on a dense line.
+    x = np.linspace(-12, 12, 200_001)
+    weight = np.exp(-x**2 / 2) / np.exp(-x**2 / 2).sum()
+    for u, sink in ((0.5, 0.0), (4.0, 2.0), (9.0, -3.0)):
+        a = 1 / (1 + np.exp(sink - math.sqrt(u) * x))
+        exact = softmax_moments(np.array([1.0]), np.array([u]), RowLaw(sink=sink))
+        found = [float(m[0, 0]) for m in (exact.mean, exact.second, exact.response, exact.key)]
+        wanted = [a, a**2, a * (1 - a), a**2 * (1 - a) ** 2]
+        np.testing.assert_allclose(found, [weight @ f for f in wanted], rtol=1e-10)
+
+
+def test_equal_logits_have_a_closed_form() -> None:
+    law = RowLaw(softcap=3.0, sink=0.7)
+    n = np.array([1.0, 4.0, 30.0])
+    exact, near = (softmax_moments(n, np.array([u]), law) for u in (0.0, 1e-8))
+    for name in ("mean", "second", "response", "key"):
+        np.testing.assert_allclose(getattr(exact, name), getattr(near, name), rtol=1e-6)
+    np.testing.assert_allclose(exact.mean[:, 0], 1 / (n + math.exp(0.7)))
+
+
+def test_a_wide_cap_and_a_deep_sink_change_nothing() -> None:
+    n, u = np.array([2.0, 9.0, 200.0]), np.array([0.5, 3.0])
+    plain = softmax_moments(n, u)
+    for law in (RowLaw(softcap=1e4, total=3.0), RowLaw(sink=-25.0)):
+        for name in ("mean", "second", "response", "key"):
+            np.testing.assert_allclose(getattr(softmax_moments(n, u, law), name), getattr(plain, name), rtol=1e-6)

@@ -166,16 +166,17 @@ def _seen(positions: Positions, x: Pairs, keys: Pairs, mean: Pairs, normalised: 
     if normalised:
         return Seen(keys, mean, ones, ones)
     if keys is not x:
-        return Seen(keys, mean, ones, _row_mean(positions, np.sqrt(x.same)))
-    own = _row_mean(positions, keys.same)
+        return Seen(keys, mean, ones, _row_mean(positions, np.sqrt(x.same), keys))
+    own = _row_mean(positions, keys.same, keys)
     return Seen(keys.scaled(1 / np.sqrt(keys.same)), mean.scaled(1 / np.sqrt(own)), keys.same * own, own)
 
 
-def _row_mean(positions: Positions, values: Vector) -> Vector:
-    """The mean of a function of one token over what each query sees."""
+def _row_mean(positions: Positions, values: Vector, like: Pairs) -> Vector:
+    """The mean of a function of one token over what each query sees, on the positions of ``like``."""
     if np.ptp(values) <= ALIKE * values.max():
         return values
-    return positions.average(Pairs((values + values[:, None]) / 2, values)).full.same
+    near = np.repeat(values[:, None], like.near.shape[1], axis=1)
+    return positions.average(Pairs((values + values[:, None]) / 2, values, near)).full.same
 
 
 def _total(parts: Iterable[tuple[float, Pairs]]) -> Pairs:

@@ -13,6 +13,9 @@ from catenary.architecture import Attention, Sink
 SINK_NODES = 3
 """Gauss-Hermite nodes over the sink's logit: exact for its first five moments."""
 
+SHARP = 0.1
+"""Std of a sink's logit up to which its mean stands for all heads: e^s is .5 % larger on average."""
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -96,7 +99,7 @@ def sink_logits(sink: Sink | None) -> Nodes | None:
     """A quadrature for the logit of a sink over heads; None without a sink."""
     if sink is None:
         return None
-    if sink.std == 0:
+    if sink.std <= SHARP:
         return Nodes(np.full(1, sink.mean), np.ones(1))
     nodes, weights = np.polynomial.hermite_e.hermegauss(SINK_NODES)
     return Nodes(sink.mean + sink.std * nodes, weights / weights.sum())

@@ -53,5 +53,6 @@ class Damped:
 
 def kept_beside_sink(scores: Scores, counts: Vector) -> Vector:
     r"""\(F_i = E\sum_jA_{ij}\) over what query i sees; \(n/(n + e^s)\) at v = 0. Exact for unrelated tokens."""
-    variance = np.array([scores.variance])
-    return np.asarray(counts * row_moments(scores, counts, variance).mean[:, 0])
+    kinds, kind = np.unique(counts, return_inverse=True)
+    mean = row_moments(scores, kinds, np.array([scores.variance])).mean[:, 0]
+    return np.asarray((kinds * mean)[kind])

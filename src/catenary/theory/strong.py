@@ -67,7 +67,8 @@ class Strong:
             np.exp(matrix, out=matrix)
             matrix *= different
             matrix[single, single] = v * own[single]
-            return Pairs(matrix, v * own)
+            near = np.exp(2 * half[:, None] * np.clip(seen.correlation.near, 0, 1))
+            return Pairs(matrix, v * own, v * participation[:, None] ** 2 * near)
 
         overlap = None
         if self.scores.overlap:
@@ -77,7 +78,8 @@ class Strong:
             matrix *= matrix
             matrix *= reach
             matrix *= (strength * reach)[:, None]
-            overlap = Pairs(matrix, strength * (reach * (1 - mean.same)) ** 2)
+            near = strength * (reach[:, None] * (1 - mean.near)) ** 2
+            overlap = Pairs(matrix, strength * (reach * (1 - mean.same)) ** 2, near)
         return Fluctuation(between(row.value), between(row.score), overlap)
 
     def _table(self, strength: float) -> MomentTable:
@@ -128,10 +130,12 @@ class MomentTable:
                 f"{LARGEST / stretch:.3g}; coupling='uniform' ignores the logits"
             )
         nodes = nodes_for(largest)
-        logs = np.zeros((3, counts.size, nodes))
         if largest < NEGLIGIBLE:
-            return cls(largest, logs)
-        n = np.maximum(counts, 1)[:, None] if scores.sink is not None else np.maximum(counts, 2)[:, None]
+            return cls(largest, np.zeros((3, counts.size, nodes)))
+        # Many rows of a window see the same number of tokens.
+        kinds, kind = np.unique(counts, return_inverse=True)
+        logs = np.zeros((3, kinds.size, nodes))
+        n = np.maximum(kinds, 1 if scores.sink is not None else 2)[:, None]
         u = largest * _nodes(nodes)
         total = max(scores.variance, largest)
         moments = row_moments(scores, n[:, 0], u)
@@ -142,8 +146,8 @@ class MomentTable:
         logs[1] = np.log(moments.key / (p**2 * centred))
         logs[2] = np.log(moments.response / (p * (1 - p)))
         if scores.sink is None:
-            logs[:, counts <= 1] = 0.0
-        return cls(largest, logs)
+            logs[:, kinds <= 1] = 0.0
+        return cls(largest, logs[:, kind])
 
     def at(self, u: Vector) -> RowMoments:
         """The moments of row n at its own u, shape (n,) each."""
