@@ -82,7 +82,7 @@ def test_attention_over_drawn_values_and_outputs(case: str) -> None:
     Projections with orthogonal rows make the key and query paths independent at any width; between values and keys
     a correlation of order z/width remains.
     """
-    dim, draws, width = 4, 6000, 160
+    dim, draws, width = 4, 3000, 160
     held = attention(2, 1, head_dim=dim, v=2.0, **CASES[case])
     random = np.random.default_rng(5)
     stream = np.linalg.cholesky(tokens(LENGTH) + 1e-12 * np.eye(LENGTH))
@@ -121,9 +121,9 @@ def test_attention_over_drawn_values_and_outputs(case: str) -> None:
     # Entries off the diagonal scatter at most like the larger of their two.
     bound = 4 * np.maximum(error, error[:, None]) + 2 / width * np.sqrt(np.outer(diagonal, diagonal))
     assert (np.abs(found - expected) < bound).all()
-    assert (error < 0.03 * diagonal).all()
+    assert (error < 0.04 * diagonal).all()
     mean = np.mean([HeadPass.over(head, correlation).full for head in heads], axis=0)
-    assert np.allclose(forward.numpy() / draws, mean, atol=0.06)
+    assert np.allclose(forward.numpy() / draws, mean, atol=0.08)
 
 
 def normed(vectors: torch.Tensor, held: Attention) -> Side:
