@@ -1,0 +1,252 @@
+"""The birth law over repeated tokens: golden values, drawn heads, distinct tokens, limits, windows, precision."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from builders import qwen2_like, qwen3_like, smollm2_like
+from catenary.architecture import (
+    Alibi,
+    Architecture,
+    Gate,
+    HeadGroup,
+    Layer,
+    Rotary,
+    Sink,
+    Window,
+    parallel,
+    post_branch,
+    sandwich,
+)
+from catenary.errors import NotApplicable
+from catenary.theory import repeats
+from catenary.theory.birth import exact_energies
+from catenary.theory.embedding import embedded
+from catenary.theory.pairs import Pairs
+from catenary.theory.repeats import Law, RepeatedAttention, Values
+from catenary.theory.repeats_law import repeated_energies, rotation
+from catenary.theory.scores import Scores
+from oracles.drawn_attention import drawn_attention
+
+GOLDEN = Path(__file__).parent / "golden"
+IDS = np.array([0, 1, 2, 0, 3, 4, 0, 1, 5, 6, 0, 7, 8, 2, 0, 9, 1, 10, 0, 11, 12, 0, 13, 1])
+
+
+def with_attention(architecture: Architecture, **changes: Any) -> Architecture:
+    layer = architecture.layers[0]
+    layer = layer.with_mixers(replace(layer.attention, **changes))
+    return replace(architecture, layers=(layer,) * architecture.depth)
+
+
+def strong_like(depth: int = 4, std: float = 0.08) -> Architecture:
+    """Logit variance 2.7 at std .08."""
+    return qwen2_like(width=256, depth=depth, heads=4, kv_heads=4, ffn=1390, std=std)
+
+
+def rotated(architecture: Architecture, theta: float | None) -> Architecture:
+    return with_attention(architecture, rotary=None if theta is None else Rotary(theta, 64))
+
+
+def zipf(length: int, seed: int = 5) -> np.ndarray:
+    weights = 1 / np.arange(1, 601)
+    return np.random.default_rng(seed).choice(600, length, p=weights / weights.sum())
+
+
+def dex(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    """log10 of the ratio of norms."""
+    return 0.5 * np.log10(one / two)
+
+
+@pytest.mark.parametrize("entry", json.loads((GOLDEN / "repeats.json").read_text())["entries"], ids=lambda e: f"{e['name']}-{e['rope_theta']}")
+def test_values_of_an_earlier_program(entry: dict[str, Any]) -> None:
+    """It has moments on a coarser grid and a fixed point of fewer rounds, which the first tokens feel most."""
+    base = smollm2_like(4) if entry["name"] == "smollm2" else strong_like(4)
+    found = repeated_energies(rotated(base, entry["rope_theta"]), np.array([k * k % 23 for k in range(64)]))
+    at = np.array([int(j) for j in entry["values"]])
+    error = np.abs(dex(found[at - 1], np.array(list(entry["values"].values()))))
+    assert error[at <= 3].max() < 0.012
+    assert error[at > 3].max() < 0.004
+    assert np.median(error) < 0.0015
+
+
+# --- one layer, drawn -----------------------------------------------------------------------------------------
+
+KINDS = {"once": [9, 17], "few": [2, 13, 1, 16], "often": [6, 10, 14, 18]}
+
+
+@pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.parametrize(("theta", "width"), [(None, None), (100.0, None), (None, 9)])
+def test_one_layer_as_drawn(deep: bool, theta: float | None, width: int | None) -> None:
+    """Covariance of outputs and of gradients, per class of tokens, against heads with an exact softmax, v = 1."""
+    n = IDS.size
+    same = IDS[:, None] == IDS
+    r = 0.08 + 0.5 * same + 0.42 * np.eye(n) if deep else same.astype(float)
+    gradients = [np.eye(n), 0.5 * r + 0.5 * np.eye(n)]
+    drawn = drawn_attention(r, 1.0, gradients, theta=theta, width=width, heads=1500)
+    turning = None if theta is None else rotation(Rotary(theta, 16), 16, n)
+    attention = RepeatedAttention(1.0, Scores(1.0, 16), same, turning, width)
+    outcome = attention.forward(Pairs(r, np.ones(n)))
+    outputs = outcome.added.matrix
+    apart, copies = ~same, same & ~np.eye(n, dtype=bool)
+    np.testing.assert_allclose(outputs.diagonal(), drawn.outputs.diagonal(), rtol=0.03)
+    assert outputs[apart].sum() == pytest.approx(drawn.outputs[apart].sum(), rel=0.01)
+    assert outputs[copies].sum() == pytest.approx(drawn.outputs[copies].sum(), rel=0.08)
+    law = Law.of(attention, r, 1.0)
+    values = Values.of(r, law)
+    for d, at_values, at_keys, at_queries in zip(gradients, drawn.values, drawn.keys, drawn.queries, strict=True):
+        one, two = law.through_values(d).diagonal(), law.through_scores(d, values).diagonal()
+        whole = outcome.passed.backward(Pairs(d, d.diagonal())).same
+        np.testing.assert_allclose(whole, one + two, rtol=1e-9)
+        scores = (at_keys + at_queries).diagonal()
+        for chosen in (np.array(kind) for kind in KINDS.values()):
+            assert one[chosen].sum() == pytest.approx(at_values.diagonal()[chosen].sum(), rel=0.05)
+            assert two[chosen].sum() == pytest.approx(scores[chosen].sum(), rel=0.1)
+
+
+# --- distinct tokens ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("architecture", "median", "largest"),
+    [
+        # Where different tokens stay uncorrelated the two laws are the same; the first rows err most in both.
+        (strong_like(5), 0.001, 0.008),
+        (strong_like(5, std=0.0374), 0.001, 0.004),
+        (qwen2_like(depth=6), 0.001, 0.001),
+        # Where correlations differ between pairs, the strong coupling gives all of them the weight of equal tokens.
+        (smollm2_like(5), 0.0025, 0.005),
+        (qwen3_like(width=256, depth=5, heads=4, kv_heads=4, head_dim=64, ffn=1390), 0.006, 0.008),
+    ],
+    ids=["v2.7", "v.13", "qwen2", "smollm2", "narrow qk-norm"],
+)
+@pytest.mark.parametrize("theta", [None, 1e5])
+def test_distinct_tokens_follow_the_strong_coupling(
+    architecture: Architecture, median: float, largest: float, theta: float | None
+) -> None:
+    length = 140
+    known = exact_energies(architecture, embedded(architecture, np.eye(length)))
+    difference = np.abs(dex(repeated_energies(rotated(architecture, theta), np.arange(length)), known))
+    assert np.median(difference) < median
+    assert difference.max() < largest
+
+
+def test_only_equality_of_tokens_counts() -> None:
+    ids = zipf(60)
+    names = np.random.default_rng(0).permutation(1000)
+    architecture = strong_like(2)
+    np.testing.assert_array_equal(repeated_energies(architecture, ids), repeated_energies(architecture, names[ids]))
+
+
+def test_weak_logits_tend_to_first_order() -> None:
+    """At v = .0007 and infinite width: within 1 % of what the coupling adds. One factor per token and query leaves .6 %
+    where frequent tokens share rows, .1 % without."""
+    ids = zipf(50)
+    equal = (ids[:, None] == ids).astype(float)
+    architecture = with_attention(strong_like(3), query_key_std=0.01)
+    start = embedded(architecture, equal)
+    first, none = (exact_energies(architecture, start, coupling) for coupling in ("first-order", "uniform"))
+    found = repeated_energies(architecture, ids, finite_width=False)
+    assert np.abs(found - first).max() < 0.01 * np.abs(first - none).max()
+
+
+def test_logits_without_variance_attend_uniformly() -> None:
+    ids = zipf(50)
+    architecture = with_attention(strong_like(2), query_key_std=0.0)
+    known = exact_energies(architecture, embedded(architecture, (ids[:, None] == ids).astype(float)), "uniform")
+    np.testing.assert_allclose(repeated_energies(architecture, ids), known, rtol=2e-3)
+
+
+# --- what the law adds ----------------------------------------------------------------------------------------
+
+
+def test_frequent_tokens_get_less_than_the_strong_coupling_gives_them() -> None:
+    """At v = 2.7 without rotation: frequent tokens fall, rare ones rise, by the measured .1 to .2 dex."""
+    ids = zipf(160)
+    architecture = strong_like(6)
+    known = exact_energies(architecture, embedded(architecture, (ids[:, None] == ids).astype(float)))
+    change = dex(repeated_energies(architecture, ids), known)[:-1]
+    counts = np.bincount(ids)[ids][:-1]
+    assert change[counts == 1].mean() > 0.05
+    assert change[counts > 8].mean() < -0.1
+
+
+def test_rotation_lowers_the_last_token() -> None:
+    ids = zipf(160)
+    plain, turned = (repeated_energies(rotated(strong_like(6, std=0.0625), theta), ids) for theta in (None, 1e4))
+    assert dex(turned, plain)[-1] < -0.03
+
+
+def test_rotation_of_part_of_the_channels() -> None:
+    whole, half = (rotation(Rotary(1e4, dims), 64, 40) for dims in (64, 32))
+    np.testing.assert_allclose(whole.diagonal(), 1)
+    frequencies = 1e4 ** (-np.arange(16) / 16)
+    assert half[3, 20] == pytest.approx(0.5 * np.cos(17 * frequencies).mean() + 0.5)
+
+
+# --- layouts, windows, precision ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", [parallel, sandwich, post_branch])
+def test_every_layout_of_norms(layout: Any) -> None:
+    """Distinct tokens in another layout: again the strong coupling, whose layouts are tested by themselves."""
+    base = qwen2_like(width=256, depth=4, heads=4, kv_heads=4, ffn=1390, std=0.03, qk_norm=True)
+    old = base.layers[0]
+    layer: Layer = layout(old.attention, old.feed_forward, old.norm)
+    architecture = replace(base, layers=(layer,) * 4)
+    known = exact_energies(architecture, embedded(architecture, np.eye(70)))
+    difference = np.abs(dex(repeated_energies(architecture, np.arange(70)), known))
+    assert np.median(difference) < 0.006
+
+
+def test_a_window_over_everything_is_none() -> None:
+    ids = zipf(50)
+    architecture = strong_like(2)
+    wide = with_attention(architecture, groups=(HeadGroup(4, Window(50)),))
+    np.testing.assert_array_equal(repeated_energies(architecture, ids), repeated_energies(wide, ids))
+
+
+def test_windows_of_distinct_tokens_follow_the_strong_coupling() -> None:
+    architecture = with_attention(strong_like(4), groups=(HeadGroup(2, Window(24)), HeadGroup(2)))
+    known = exact_energies(architecture, embedded(architecture, np.eye(150)))
+    difference = np.abs(dex(repeated_energies(architecture, np.arange(150)), known))
+    assert np.median(difference) < 0.002
+    assert difference.max() < 0.012
+
+
+def test_a_gate_multiplies_as_in_the_strong_law() -> None:
+    architecture = with_attention(strong_like(3), gate=Gate(0.05))
+    known = exact_energies(architecture, embedded(architecture, np.eye(60)))
+    assert np.median(np.abs(dex(repeated_energies(architecture, np.arange(60)), known))) < 0.002
+
+
+def test_single_precision_and_fewer_queries_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = zipf(200)
+    architecture = rotated(strong_like(3), 1e4)
+    single = repeated_energies(architecture, ids)
+    monkeypatch.setattr(repeats, "SINGLE_FROM", 1000)
+    assert np.abs(dex(single, repeated_energies(architecture, ids))).max() < 2e-6
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"groups": (HeadGroup(4, Alibi(0.1)),)}, "Alibi"),
+        ({"sink": Sink()}, "sink"),
+        ({"softcap": 50.0}, "softcap"),
+    ],
+)
+def test_what_is_not_covered_is_refused(changes: dict[str, Any], named: str) -> None:
+    with pytest.raises(NotApplicable, match=named):
+        repeated_energies(with_attention(strong_like(1), **changes), zipf(8))
+
+
+def test_scores_of_unequal_inputs_are_refused() -> None:
+    attention = RepeatedAttention(1.0, Scores(1.0, 16), np.eye(4, dtype=bool))
+    with pytest.raises(NotApplicable, match="need a norm in front"):
+        attention.forward(Pairs(np.diag([1.0, 1, 1, 2]), np.array([1.0, 1, 1, 2])))
