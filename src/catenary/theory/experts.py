@@ -90,7 +90,7 @@ def _sampled(experts: Experts, variance: float, level: float, power: float) -> W
     scale = np.float32(math.sqrt(variance * level))
     base = _route(experts, scale * first, power)
     samples = [_pair(base, _route(experts, scale * _mixed(first, second, angle), power)) for angle in ANGLES]
-    ends = [_pair(base, base), _independent(base)]
+    ends = [_pair(base, base), _independent(base, experts.groups)]
     angles = np.concatenate(([0.0, math.pi / 2], ANGLES))
     value, slope = np.array(ends + samples).T
     if experts.score == "one":
@@ -192,25 +192,29 @@ def _pair(a: _Routed, b: _Routed) -> Float64[np.ndarray, " 2"]:
     return np.array([both.sum(dtype=np.float64) / count, slope.sum(dtype=np.float64) / count + shared])
 
 
-def _independent(a: _Routed) -> Float64[np.ndarray, " 2"]:
-    """The same for two independent tokens, from the means over all experts, which are alike."""
+def _independent(a: _Routed, groups: int) -> Float64[np.ndarray, " 2"]:
+    """The same for two independent tokens, from the means over experts, which are alike, and over pairs of experts.
+
+    Pairs of one group are alike, and pairs of two groups.
+    """
     count, experts = a.weights.shape
-    ones = np.float32(1) if a.slopes is None else a.slopes
     value = (a.weights.sum(dtype=np.float64) / count) ** 2 / experts
-    own = a.weights * ones
+    own = a.weights if a.slopes is None else a.weights * a.slopes
     if a.shares is None:
         return np.array([value, (own.sum(dtype=np.float64) / count) ** 2 / experts])
-    # d_e g_e has mean m, d_f g_e with f != e has mean n: experts * (m^2 + (experts - 1) n^2).
-    kept = a.shares * ones
-    diagonal = (own * (np.float32(1) - a.shares)).sum(dtype=np.float64) / count / experts
-    every = (a.weights.sum(axis=1, dtype=np.float64) * kept.sum(axis=1, dtype=np.float64)).mean()
-    same = (a.weights * kept).sum(dtype=np.float64) / count
-    other = -(every - same) / (experts * (experts - 1)) if experts > 1 else 0.0
-    return np.array([value, experts * (diagonal**2 + (experts - 1) * other**2)])
+    kept = a.shares if a.slopes is None else a.shares * a.slopes
+    slopes = -(a.weights.T @ kept).astype(np.float64) / count  # the mean of d_f g_e, row e, without its delta
+    slopes[np.diag_indices(experts)] += own.sum(axis=0, dtype=np.float64) / count
+    group = np.arange(experts) // (experts // groups)
+    diagonal, together = np.eye(experts, dtype=bool), group[:, None] == group
+    kinds = (diagonal, together & ~diagonal, ~together)
+    return np.array([value, sum(kind.sum() * slopes[kind].mean() ** 2 for kind in kinds if kind.any())])
 
 
 def _smooth(angles: Float64[np.ndarray, " n"], samples: Float64[np.ndarray, " n"]) -> Angular:
     """The polynomial in the angle nearest to the samples in relative error, held to the two that are no pair draws."""
+    if not samples.any():
+        return Angular(np.zeros(1))
     t = 1 - 2 * angles / math.pi
     weights = 1 / np.maximum(samples, 0.02 * samples[0])
     weights[:2] *= 30
