@@ -74,8 +74,11 @@ def test_quantiles_of_three_networks() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("v", PUBLISHED)
 def test_quantiles_of_as_many_networks(v: float) -> None:
-    """Seeds differ: pools of positions agree to .03 dex, the first token's 90 % quantile of 24 draws to .13."""
-    check_published(v, 24, one=0.2, many=0.05)
+    """Bounds: three standard errors of the difference of two sets of 24, by bootstrap over networks at v = 2.69.
+
+    The 90 % quantile of a pool has .015 to .031 in one set, that of the first token .11.
+    """
+    check_published(v, 24, one=0.45, many=0.1)
 
 
 def test_spread_grows_with_the_logits_and_shrinks_with_heads() -> None:
