@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from builders import gpt2_like, qwen2_like, qwen3_like, smollm2_like
-from catenary.architecture import Architecture, Causal
+from catenary.architecture import (
+    Alibi,
+    Architecture,
+    Causal,
+    Chunk,
+    HeadGroup,
+    Kernel,
+    Layer,
+    Prefix,
+    Window,
+    pre_norm,
+)
 from catenary.theory.birth import exact_energies
-from catenary.theory.coarse import coarse_energies
+from catenary.theory.coarse import coarse_energies, reach
 from catenary.theory.embedding import embedded
-from catenary.theory.grid import Grid, group_positions
+from catenary.theory.grid import Grid, group_positions, make_grid
 from catenary.theory.groups import positions
 from catenary.theory.pairs import Pairs, Singles
 
@@ -56,6 +68,74 @@ def test_within_half_a_percent_with_repeats_and_other_couplings() -> None:
     assert error(CASES["qwen2"](), 400, 0.01) < 0.005
     assert error(CASES["qk-norm"](), 400, 0.0, coupling="first-order") < 0.005
     assert error(CASES["gpt2"](), 400, 0.0, coupling="uniform") < 0.005
+
+
+def with_kernels(architecture: Architecture, *patterns: tuple[Kernel, ...]) -> Architecture:
+    """The architecture with these kernels in turn over its layers, 14 heads or so."""
+
+    def layer(index: int, old: Layer) -> Layer:
+        kernels = patterns[index % len(patterns)]
+        groups = tuple(HeadGroup(max(1, 14 // len(kernels)), kernel) for kernel in kernels)
+        return pre_norm(replace(old.attention, groups=groups), old.feed_forward, old.norm)
+
+    return replace(architecture, layers=tuple(layer(i, old) for i, old in enumerate(architecture.layers)))
+
+
+SLOPES = tuple(Alibi(2.0**-k) for k in range(1, 9))
+KERNELS: dict[str, tuple[tuple[tuple[Kernel, ...], ...], float]] = {
+    "window": (((Window(100),),), 0.005),
+    "short window": (((Window(40),),), 0.01),
+    "window beyond the sequence": (((Window(1000),),), 0.002),
+    "local and global": (((Window(100),), (Causal(),)), 0.005),
+    "five local, one global": ((*[(Window(60),)] * 5, (Causal(),)), 0.005),
+    "two windows in one layer": (((Window(100), Window(30)),), 0.005),
+    "chunks": ((*[(Chunk(100),)] * 3, (Causal(),)), 0.005),
+    "chunks only": (((Chunk(130),),), 0.005),
+    "prefix": (((Prefix(150),),), 0.002),
+    "prefix beside causal": (((Prefix(150), Causal()),), 0.002),
+    "one slope": (((Alibi(0.02),),), 0.005),
+    "eight slopes": ((SLOPES,), 0.006),
+    "slopes beside causal": (((*SLOPES[::2], Causal()),), 0.006),
+}
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_every_kernel_comes_close(name: str) -> None:
+    patterns, tolerance = KERNELS[name]
+    architecture = with_kernels(qwen2_like(depth=6), *patterns)
+    coupling = "first-order" if any(isinstance(k, Alibi) for layer in patterns for k in layer) else "strong"
+    length = 400
+    exact = exact_energies(architecture, embedded(architecture, equal(length)), coupling)
+    coarse = coarse_energies(architecture, length, coupling=coupling)
+    np.testing.assert_array_equal(coarse == 0, exact == 0)
+    told = exact > 1e-6 * exact.max()
+    assert np.abs(np.sqrt(coarse[told] / exact[told]) - 1).max() < tolerance
+
+
+def test_slopes_under_the_strong_coupling_with_repeats() -> None:
+    architecture = with_kernels(qwen2_like(depth=4), SLOPES)
+    exact = exact_energies(architecture, embedded(architecture, equal(300, 0.01)))
+    assert np.abs(np.sqrt(coarse_energies(architecture, 300, 0.01) / exact) - 1).max() < 0.006
+
+
+def test_groups_alone_would_miss_steep_slopes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without pairs by distance the norm is off by per cents: the test above can tell."""
+    architecture = with_kernels(qwen2_like(depth=6), SLOPES)
+    exact = exact_energies(architecture, embedded(architecture, equal(400)), "uniform")
+    grid = make_grid(SLOPES, 400)
+    blind = Grid(grid.sizes, grid.kinks)
+    seen, unseen = (coarse_energies(architecture, 400, coupling="uniform", grid=g) for g in (grid, blind))
+    assert np.abs(np.sqrt(seen / exact) - 1).max() < 0.006
+    assert np.abs(np.sqrt(unseen / exact) - 1).max() > 0.012
+
+
+def test_windows_that_do_not_reach_the_last_token_give_zero() -> None:
+    architecture = with_kernels(qwen2_like(depth=3), (Window(20),))
+    assert reach(architecture) == 1 + 3 * 19
+    energies = coarse_energies(architecture, 1_000_000)
+    assert np.flatnonzero(energies)[0] == 1_000_000 - 58
+    exact = exact_energies(architecture, embedded(architecture, equal(200)))
+    np.testing.assert_allclose(energies[-200:], exact, rtol=1e-9)
 
 
 @pytest.mark.slow

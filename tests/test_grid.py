@@ -1,0 +1,189 @@
+"""Grids and the averages of every kernel on them, against the exact operators on the same groups of alike tokens."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from catenary.architecture import Alibi, Causal, Chunk, HeadGroup, Kernel, Prefix, Window
+from catenary.errors import NotApplicable
+from catenary.theory.grid import Grid, make_grid
+from catenary.theory.groups import positions
+from catenary.theory.kernels import operator
+from catenary.theory.lags import Convolution, lags_up_to
+from catenary.theory.pairs import Pairs
+from catenary.theory.portions import each, gauss_rule, merged
+
+GROUPED = Grid(np.array([1.0] * 8 + [2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4] + [1] * 6))
+KERNELS: list[Kernel] = [
+    Causal(), Window(17), Window(20), Window(99), Chunk(48), Alibi(1e-3), Alibi(0.1), Prefix(8), Prefix(20), Prefix(99)
+]
+ALL = [Causal(), Window(5), Chunk(7), Alibi(0.2), Prefix(6)]
+
+
+class Members:
+    """Functions of pairs of positions from and to their means over groups."""
+
+    def __init__(self, grid: Grid) -> None:
+        self.sizes = grid.sizes.astype(int)
+        self.group = np.repeat(np.arange(self.sizes.size), self.sizes)
+
+    def apart(self, x: Pairs) -> np.ndarray:
+        full = x.matrix[self.group][:, self.group]
+        np.fill_diagonal(full, x.same[self.group])
+        return full
+
+    def different(self, full: np.ndarray) -> np.ndarray:
+        """Means over different members; a group of one holds its own value."""
+        size = self.sizes.size
+        sums = np.zeros((size, size))
+        np.add.at(sums, (self.group[:, None], self.group), full)
+        counts = np.multiply.outer(self.sizes, self.sizes).astype(float)
+        many = np.flatnonzero(self.sizes > 1)
+        own = np.bincount(self.group, full.diagonal())
+        sums[many, many] -= own[many]
+        counts[many, many] -= self.sizes[many]
+        return sums / counts
+
+    def same(self, full: np.ndarray) -> np.ndarray:
+        return np.bincount(self.group, full.diagonal()) / self.sizes
+
+
+def smooth(grid: Grid, excess: float) -> Pairs:
+    """Pairs that change slowly over groups, and more of a token with itself."""
+    x = grid.centres / grid.length
+    matrix = 1 / (1 + np.abs(x - x[:, None])) + 0.3 * np.cos(3 * (x + x[:, None]))
+    same = matrix.diagonal() + excess * (1 + x)
+    matrix[grid.sizes == 1, grid.sizes == 1] = same[grid.sizes == 1]
+    return Pairs(matrix, same)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("excess", [0.0, 5.0])
+def test_averages_over_members(kernel: Kernel, excess: float) -> None:
+    grid = GROUPED
+    members, averages = Members(grid), positions(kernel, grid)
+    x, dense = smooth(grid, excess), operator(kernel, grid.length).dense()
+    full = members.apart(x)
+    for found, half, both in (
+        (averages.average(x), full @ dense.T, dense @ full @ dense.T),
+        (averages.adjoint(x), dense.T @ full, dense.T @ full @ dense),
+    ):
+        expected = members.different(both)
+        np.testing.assert_allclose(found.full.matrix, expected, rtol=0.03, atol=1e-4 * expected.max())
+        same = members.same(both)
+        np.testing.assert_allclose(found.full.same, same, rtol=0.02, atol=1e-4 * same.max())
+        expected = members.different(half)
+        np.testing.assert_allclose(found.half.matrix, expected, rtol=0.03, atol=0.01 * expected.max())
+
+
+@pytest.mark.parametrize("kernel", ALL, ids=str)
+def test_single_groups_are_the_operator(kernel: Kernel) -> None:
+    grid, rng = Grid(np.ones(19)), np.random.default_rng(0)
+    matrix = rng.normal(size=(19, 19))
+    matrix += matrix.T
+    x, dense = Pairs(matrix, matrix.diagonal().copy()), operator(kernel, 19).dense()
+    averages = positions(kernel, grid)
+    mean, sent = averages.average(x), averages.adjoint(x)
+    np.testing.assert_allclose(mean.full.matrix, dense @ matrix @ dense.T, atol=1e-12)
+    np.testing.assert_allclose(mean.full.same, (dense @ matrix @ dense.T).diagonal(), atol=1e-12)
+    np.testing.assert_allclose(mean.half.matrix, matrix @ dense.T, atol=1e-12)
+    np.testing.assert_allclose(sent.full.matrix, dense.T @ matrix @ dense, atol=1e-12)
+    np.testing.assert_allclose(sent.half.matrix, dense.T @ matrix, atol=1e-12)
+    b = mean.half * mean.half
+    cross = dense @ b.matrix
+    np.testing.assert_allclose(
+        averages.average_centred(x, b).matrix, dense @ matrix @ dense.T - cross - cross.T, atol=1e-12
+    )
+    cross = b.matrix @ dense
+    np.testing.assert_allclose(
+        averages.adjoint_centred(x, b).matrix, dense.T @ matrix @ dense - cross - cross.T, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_rows_sum_to_one_and_gradients_are_kept(kernel: Kernel) -> None:
+    averages = positions(kernel, GROUPED)
+    np.testing.assert_allclose(averages.rows.mass.sum(axis=1), 1, rtol=1e-13)
+    ones = Pairs(np.ones((28, 28)), np.ones(28))
+    np.testing.assert_allclose(averages.average(ones).full.matrix, 1, rtol=1e-12)
+    sent = averages.adjoint(ones).full.matrix
+    assert (sent * np.multiply.outer(GROUPED.sizes, GROUPED.sizes)).sum() == pytest.approx(GROUPED.length**2)
+
+
+@pytest.mark.parametrize("length", [2, 60, 73, 500, 3000])
+@pytest.mark.parametrize("kernel", [Causal(), Window(64), Window(700), Chunk(300), Alibi(0.02), Prefix(100)], ids=str)
+def test_grids_hold_every_position_once(kernel: Kernel, length: int) -> None:
+    grid = make_grid([kernel, Causal()], length)
+    assert grid.length == grid.sizes.sum() == length
+    assert (grid.sizes >= 1).all()
+    assert grid.sizes[-1] == 1
+    assert set(grid.kinks) <= set(grid.ends.astype(int))
+
+
+def test_too_many_groups_are_refused_in_words() -> None:
+    with pytest.raises(NotApplicable, match="more than 1500 groups"):
+        make_grid([Chunk(100)], 100_000)
+
+
+def test_values_are_spread_with_kinks_and_zeros() -> None:
+    grid = make_grid([Window(200)], 500)
+    assert {200, 499 - 199, 499 - 2 * 199} <= set(grid.kinks)
+    edge = grid.kinks[-2]
+    values = np.where(grid.ends > edge, 2.0, 0.5) * grid.centres**-1.5
+    where = np.arange(1.0, 501.0)
+    np.testing.assert_allclose(grid.spread(values), np.where(where > edge, 2.0, 0.5) * where**-1.5, rtol=1e-12)
+    values[grid.ends <= edge] = 0.0
+    np.testing.assert_array_equal(grid.spread(values)[:edge], 0.0)
+
+
+def test_distances_against_sums_over_tokens() -> None:
+    lags = lags_up_to(60)
+    slope, r = 0.3, np.exp(-0.3)
+    convolution = Convolution(slope, lags)
+    even = np.concatenate(([0.0], lags))
+    signed = np.concatenate((-lags[::-1], [0.0], lags))
+    v = np.arange(200)
+    a = (1 - r) * r**v
+
+    def x(distance: np.ndarray) -> np.ndarray:
+        return np.interp(np.abs(distance), even, np.exp(-even / 9) + (even == 0))
+
+    def b(distance: np.ndarray) -> np.ndarray:
+        return np.interp(distance, signed, np.tanh(signed / 7) + 2)
+
+    both = [a @ x(at + v[:, None] - v) @ a for at in even]
+    np.testing.assert_allclose(convolution.both @ x(even), both, rtol=1e-10)
+    one = [a @ x(at - v) for at in signed]
+    np.testing.assert_allclose(convolution.one @ x(even), one, rtol=1e-10)
+    back = [a @ (b(at + v) + b(v - at)) for at in even]
+    np.testing.assert_allclose(convolution.back @ b(signed), back, rtol=1e-10)
+
+
+def test_portions_of_heads() -> None:
+    groups = (HeadGroup(3, Causal()), HeadGroup(1, Window(5)))
+    assert [portion.share for portion in each(groups)] == [0.75, 0.25]
+    assert merged(groups) == each(groups)
+
+
+def test_a_gauss_rule_is_exact_for_polynomials() -> None:
+    rng = np.random.default_rng(1)
+    points, weights = rng.normal(size=30), rng.uniform(size=30)
+    rule = gauss_rule(points, weights, 5)
+    for power in range(10):
+        assert rule.weights @ rule.nodes**power == pytest.approx(weights @ points**power, rel=1e-9, abs=1e-11)
+    assert abs(rule.weights @ rule.nodes**10 / (weights @ points**10) - 1) > 1e-3
+
+
+def test_ten_slopes_stand_for_thirty_two() -> None:
+    length = 400
+    heads = tuple(HeadGroup(1, Alibi(2 ** (-8 * k / 32))) for k in range(1, 33))
+
+    def rows_of(portions: tuple) -> np.ndarray:
+        last = np.eye(length)[-1]
+        return sum(p.share * operator(p.kernel, length).adjoint(last) ** 2 for p in portions)
+
+    portions = merged(heads)
+    assert len(portions) == 10
+    assert sum(portion.share for portion in portions) == pytest.approx(1)
+    np.testing.assert_allclose(rows_of(portions)[100:], rows_of(each(heads))[100:], rtol=1e-3)
