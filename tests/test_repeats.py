@@ -63,7 +63,7 @@ def dex(one: np.ndarray, two: np.ndarray) -> np.ndarray:
     return 0.5 * np.log10(one / two)
 
 
-@pytest.mark.parametrize("entry", json.loads((GOLDEN / "repeats.json").read_text())["entries"], ids=lambda e: f"{e['name']}-{e['rope_theta']}")
+@pytest.mark.parametrize("entry", json.loads((GOLDEN / "repeats.json").read_text())["entries"], ids=lambda e: e["name"])
 def test_values_of_an_earlier_program(entry: dict[str, Any]) -> None:
     """It has moments on a coarser grid and a fixed point of fewer rounds, which the first tokens feel most."""
     base = smollm2_like(4) if entry["name"] == "smollm2" else strong_like(4)
