@@ -30,7 +30,9 @@ def olmo(fields: Fields) -> Architecture:
 def olmo2(fields: Fields) -> Architecture:
     """x + norm(branch(x)), with an RMSNorm over all heads' queries and keys."""
     sizes = read_sizes(fields)
-    heads = attentions(sizes, turnings=read_turning(fields, sizes.head_dim), qk_norm=True)
+    heads = attentions(
+        sizes, turnings=read_turning(fields, sizes.head_dim), qk_norm=True, qk_norm_over="heads"
+    )
     return decoder(
         fields, sizes, heads, read_feed_forward(fields, sizes), read_norm(fields), block=post_branch
     )
@@ -46,6 +48,7 @@ def olmo3(fields: Fields) -> Architecture:
         kernels=kernels(fields, kinds, window=read_window(fields)),
         turnings=read_local_turnings(fields, sizes.head_dim, kinds),
         qk_norm=True,
+        qk_norm_over="heads",
     )
     return decoder(
         fields, sizes, heads, read_feed_forward(fields, sizes), read_norm(fields), block=post_branch

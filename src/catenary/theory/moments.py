@@ -24,8 +24,10 @@ REACH = 8.5
 """How far the Gaussian average reaches, in standard deviations: exp(-REACH^2/2) < 1e-15."""
 
 def common_nodes(common: float, softcap: float | None) -> int:
-    """Gauss-Hermite nodes for the logits' common part: 25 where a cap bends it sharply, else 5 (moments to .5 %)."""
-    return 25 if softcap is not None and common > (softcap / 3) ** 2 else 5
+    """Gauss-Hermite nodes for the logits' common part, for moments to .5 % at variances up to 10."""
+    if softcap is not None and common > (softcap / 3) ** 2:
+        return 25
+    return 5 if common <= 2 else 11
 
 
 @dataclass(frozen=True)
