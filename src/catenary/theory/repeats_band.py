@@ -70,6 +70,9 @@ class Band:
         """The tokens of one query."""
         return seen[self.starts[i] : self.starts[i] + self.counts[i]]
 
+    def tokens(self, i: int) -> None:
+        """Every entry is one token."""
+
     def each(self, vector: Real[np.ndarray, " n"], dtype: type = np.float64) -> Seen:
         """A value per query, repeated for its tokens."""
         return np.repeat(vector.astype(dtype), self.counts)

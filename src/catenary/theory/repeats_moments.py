@@ -90,25 +90,33 @@ class RowMomentTable:
         """The grid of multiplicities."""
         return np.asarray(np.exp(STEP * np.arange(self.bins)))
 
-    def __call__(self, multiplicities: Float[np.ndarray, " n"], variance: float) -> RowMoments:
+    def __call__(
+        self,
+        multiplicities: Float[np.ndarray, " kinds"],
+        variance: float,
+        tokens: Float64[np.ndarray, " kinds"] | None = None,
+    ) -> RowMoments:
         r"""The moments of a row whose tokens have these multiplicities (each type c_T times the number c_T).
 
         Multiplicities need not be whole; a token of multiplicity c stands for 1/c of a type.
 
         Args:
-            multiplicities: one per token, in [1, n].
+            multiplicities: one per token (or kind of tokens), in [1, n].
             variance: u, in the table's range.
+            tokens: how many tokens of each kind; None: one.
         """
-        if multiplicities.size == 1:
+        held = np.ones(multiplicities.size) if tokens is None else tokens
+        n = float(held.sum())
+        if n <= 1:
             one = np.ones(self.bins)
             return RowMoments(one, one, np.full(self.bins, 1e-300))
         place = Placement.of(multiplicities, self.bins)
         # Far above the largest multiplicity of the row there is no type to take out of F: the last value is kept.
         last = min(int(place.first.max()) + 5, self.bins)
         bins = place.first + np.arange(4)[:, None]
-        tokens = np.bincount(bins.ravel(), place.weights.ravel(), self.bins)
+        spread = np.bincount(bins.ravel(), (held * place.weights).ravel(), self.bins)
         c = self.multiplicities[:last]
-        types = tokens[:last] / c
+        types = spread[:last] / c
         terms = np.tensordot(self._weights(variance), self.log_terms, 1)
         shifted = np.lib.stride_tricks.sliding_window_view(terms, terms.shape[1] - self.bins + 1, axis=1)[:, :last]
         log_phi = shifted[0]
@@ -119,7 +127,6 @@ class RowMomentTable:
         first, second, third, fourth = (np.exp(without + shifted[p]).sum(axis=1) for p in (1, 2, 3, 4))
         own = np.exp(without + shifted[2])
         crossed = np.maximum((own * (pairs - ratio)).sum(axis=1), 0.0)
-        n = float(multiplicities.size)
         norm = types @ first
         key = np.maximum(second - third + (fourth + crossed) / 6, 1e-300)
         moments = n * first / c, n**2 * second / c**2, n**2 * key / c**2

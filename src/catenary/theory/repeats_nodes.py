@@ -58,38 +58,35 @@ def grid(seen: Band, dtype: type) -> Grid:
 
 
 @dataclass(frozen=True, eq=False)
-class Pull:
-    r"""Second moments at one correlation \(\rho\) of the queries i and k.
+class Factors:
+    r"""Second moments at one correlation \(\rho\) of the queries i and k, in factors for every token that they see.
 
     \[E[A_{ij}A_{kl}] = \frac{o_{ij}o_{kl} + h_{ij}h_{kl}M_{jl} + \delta_{jl}b_{ij}b_{kl}}{N_{ik}},\quad
       M_{jl} = e^{y(X_{jl}-b)/(1-b)} - 1,\]
 
     with z in the place of h for what reaches the scores, and N such that they sum to 1. For two copies the numerator
-    is \(a_{ij}a_{kl}(1 + C)\), \(C = \rho(v\ell)^{1-\rho}S^\rho\) with the participation \(\ell\) and the spread S of
-    ``Levels``: exact to first order in \(\rho\) (Price's theorem) and at \(\rho = 1\). o is what the sums over l
-    leave, \(\sum_lE[A_{ij}A_{kl}] = a_{ij}\):
+    is \(a_{ij}a_{kl}(1 + C)\), \(C = \rho(u\ell)^{1-\rho}S^\rho\) with \(u = v(1-b)\), the participation \(\ell\) and
+    the spread S of ``Levels``: exact to first order in \(\rho\) (Price's theorem) and at \(\rho = 1\). o is what the
+    sums over l leave, \(\sum_lE[A_{ij}A_{kl}] = a_{ij}\):
 
     \[o = a\omega,\quad \omega_{ij}\textstyle\sum_la_{il}\omega_{il} + a_{T}(1 + C - \omega_{ij}^2) = 1.\]
 
-    Attributes:
-        excess: M.
-        mean: o.
-        copies: h.
-        scores: z.
-        beyond: b.
+    ``exponent`` is y, ``mean`` o, ``copies`` h, ``scores`` z, ``beyond`` b.
     """
 
-    excess: Square
-    mean: Square
-    copies: Square
-    scores: Square
-    beyond: Square
+    exponent: float
+    mean: Seen
+    copies: Seen
+    scores: Seen
+    beyond: Seen
 
     @classmethod
-    def at(cls, rho: float, levels: Levels, likeness: Likeness, mean: Seen, tables: RowTables) -> Pull:
-        """The factors at one correlation."""
-        seen, v, dtype = likeness.seen, tables.variance, mean.dtype.type
-        u = v * (1 - likeness.background)
+    def at(
+        cls, rho: float, levels: Levels, background: Float[np.ndarray, " n"], mean: Seen, tables: RowTables
+    ) -> Factors:
+        """The factors at one correlation, a being the mean attention ``mean``."""
+        seen, dtype = tables.seen, mean.dtype.type
+        u = tables.variance * (1 - background)
         weak = (seen.each(u, dtype) * levels.participation) ** (1 - rho)
         weak *= rho
         spread = levels.spread**rho
@@ -108,8 +105,26 @@ class Pull:
         answer = levels.response ** (2 - 2 * rho) * levels.score**rho
         scores = mean * np.sqrt(np.maximum(answer - levels.response**2, 1e-12) / top)
         beyond = mean * np.sqrt(weak * np.maximum(levels.own**rho - spread, 0))
-        excess = np.exp(dtype(exponent) * likeness.relative.astype(dtype)) - 1
-        return cls(excess, *(seen.unpack(part) for part in (mean * om, copies, scores, beyond)))
+        return cls(exponent, mean * om, copies, scores, beyond)
+
+
+@dataclass(frozen=True, eq=False)
+class Pull:
+    """The factors of one correlation as matrices of queries and tokens; ``excess`` is M."""
+
+    excess: Square
+    mean: Square
+    copies: Square
+    scores: Square
+    beyond: Square
+
+    @classmethod
+    def at(cls, rho: float, levels: Levels, likeness: Likeness, mean: Seen, tables: RowTables) -> Pull:
+        """The factors at one correlation, as matrices."""
+        factors = Factors.at(rho, levels, likeness.background, mean, tables)
+        excess = np.exp(mean.dtype.type(factors.exponent) * likeness.relative.astype(mean.dtype)) - 1
+        parts = factors.mean, factors.copies, factors.scores, factors.beyond
+        return cls(excess, *map(likeness.seen.unpack, parts))
 
     def means(self, x: Square, at: Grid) -> Float[np.ndarray, "rows rows"]:
         """The mean of x_{jl} over the attention of two different queries of the grid."""

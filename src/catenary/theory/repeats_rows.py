@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Protocol
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float, Float64, Int64, Real
 
 from catenary.theory.pairs import Matrix, Vector
 from catenary.theory.repeats_band import Band, EachRow, Seen
@@ -23,6 +24,68 @@ ROW_STEP = 0.14
 
 WEAKEST = 0.02
 """Smallest 1 - b: beyond it the tokens of a row are one token."""
+
+
+class SeenBy(Protocol):
+    """The tokens, or kinds of tokens, that each row sees, packed row after row."""
+
+    @property
+    def length(self) -> int:
+        """Number of rows."""
+        ...
+
+    @property
+    def counts(self) -> Real[np.ndarray, " n"]:
+        """How many tokens each row sees."""
+        ...
+
+    @property
+    def progress(self) -> EachRow:
+        """What the make-up of a row varies with, about ln i."""
+        ...
+
+    @property
+    def rows(self) -> Int64[np.ndarray, " seen"]:
+        """The row of each entry."""
+        ...
+
+    def each(self, vector: Real[np.ndarray, " n"], dtype: type = np.float64) -> Seen:
+        """A value per row, repeated for its entries."""
+        ...
+
+    def total(self, seen: Seen) -> EachRow:
+        """Sum over the tokens of each row."""
+        ...
+
+    def row(self, seen: Seen, i: int) -> Float[np.ndarray, " row"]:
+        """The entries of one row."""
+        ...
+
+    def tokens(self, i: int) -> Float64[np.ndarray, " row"] | None:
+        """How many tokens each entry of one row stands for; None: one."""
+        ...
+
+    def chosen(self, step: float, head: int, tail: int = 1) -> Int64[np.ndarray, " rows"]:
+        """Rows so dense that ``progress`` grows by at most ``step``; the first and last ones all."""
+        ...
+
+
+class Meeting(Protocol):
+    """How alike the keys are that a row meets."""
+
+    @property
+    def seen(self) -> SeenBy:
+        """The tokens of each row."""
+        ...
+
+    @property
+    def background(self) -> Vector:
+        """b: the mean likeness of different tokens per row."""
+        ...
+
+    def multiplicities(self, exponent: float) -> Multiplicities:
+        """Effective numbers of copies under tilts by y and 2y."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,29 +172,29 @@ class RowTables:
     logs: Float64[np.ndarray, "3 n bins"]
     copies: float
     variance: float
-    seen: Band
+    seen: SeenBy
 
     @classmethod
-    def build(cls, variance: float, query_dims: float | None, near: Likeness) -> RowTables:
+    def build(cls, variance: float, query_dims: float | None, near: Meeting) -> RowTables:
         """The tables of rows whose keys are alike as in ``near``, at logit variance v."""
         seen = near.seen
         norms = query_norms(query_dims)
         # Rounded up, so that layers whose variances differ by their epsilon share a table.
         largest = 2 ** (math.ceil(4 * math.log2(variance * float(norms.at.max()))) / 4)
-        table = _table(seen.length, largest)
+        table = _table(math.ceil(seen.counts.max()), largest)
 
-        def moments(multiplicities: Seen, u: float) -> Float64[np.ndarray, "3 bins"]:
+        def moments(multiplicities: Seen, u: float, tokens: EachRow | None) -> Float64[np.ndarray, "3 bins"]:
             total = np.zeros((3, table.bins))
             for factor, weight in zip(norms.at, norms.weights, strict=True):
-                found = table(multiplicities, float(factor) * u)
+                found = table(multiplicities, float(factor) * u, tokens)
                 total += weight * np.stack([found.mean, found.second, factor * found.key])
             return total
 
         u = variance * (1 - near.background)
-        copies = math.log(moments(np.ones(seen.counts[-1]), float(u[-1]))[1, 0])
+        copies = math.log(moments(np.ones(1), float(u[-1]), np.full(1, float(seen.counts[-1])))[1, 0])
         first = near.multiplicities(copies).first
         rows = seen.chosen(ROW_STEP, 8)
-        logs = np.log(np.stack([moments(seen.row(first, i), float(u[i])) for i in rows], axis=1))
+        logs = np.log(np.stack([moments(seen.row(first, i), float(u[i]), seen.tokens(i)) for i in rows], axis=1))
         place = seen.progress[rows]
         left = np.clip(np.searchsorted(rows, np.arange(seen.length), side="right") - 1, 0, max(rows.size - 2, 0))
         right = np.minimum(left + 1, rows.size - 1)
@@ -154,8 +217,8 @@ class RowTables:
         spread = np.maximum(beta / alpha - 1, 1e-9)
         own = np.maximum(beta_own / alpha - 1, spread)
         score = np.maximum(kappa / alpha, 1e-9)
-        alone = self.seen.counts[0]
-        response[:alone], spread[:alone], own[:alone], score[:alone] = 1.0, 1e-9, 1e-9, 1.0
+        alone = self.seen.each(self.seen.counts) <= 1
+        response[alone], spread[alone], own[alone], score[alone] = 1.0, 1e-9, 1e-9, 1.0
         whole = c * mean
         share = np.clip(whole, 0, 0.9)
         together = self.seen.each(self.seen.total(mean * share), dtype)
