@@ -52,7 +52,7 @@ class HeadPass:
         \(D\circ qq^\top\), and one term serves for all of them. O(L^3), times the turned or normalised channels.
         """
         a = self.head.attention
-        through = a.T @ gradient @ a
+        through: Square = a.T @ gradient @ a
         for weights, sent in self._key_terms(gradient):
             through += self._keys(weights, sent)
         through += gradient * self._queries()
@@ -72,7 +72,7 @@ class HeadPass:
         own = (sent @ weights) * self.x
         # W^T (D o P) W is symmetric: half of it goes to each of Y and its transpose.
         rest = (sent * self.half - 0.5 * (weights.T @ (gradient * self.full))) @ weights
-        return own - rest - rest.T
+        return np.asarray(own - rest - rest.T)
 
     def _queries(self) -> Square:
         """The query path's factor of D."""
