@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from catenary.architecture import Architecture, Embedding, FeedForward, post_norm
+from dataclasses import replace
+
+from catenary.architecture import Architecture, Embedding, FeedForward, Layer, post_norm
 from catenary.configs import limits
 from catenary.configs.decoder import attentions, decoder, read_even_sizes, read_norm
 from catenary.configs.family import reads
@@ -13,7 +15,10 @@ from catenary.errors import NotApplicable
 
 @reads("xlm")
 def xlm(fields: Fields) -> Architecture:
-    """Causal only with ``causal``; embeddings and positions have a std of their own, ``embed_init_std``."""
+    """Causal only with ``causal``; embeddings and positions have a std of their own, ``embed_init_std``.
+
+    The class keeps its norms beside its layers, so that the last one counts as the final norm.
+    """
     if not fields.flag("causal"):
         raise NotApplicable("xlm without causal=true attends in both directions; only causal models are described")
     sizes = read_even_sizes(fields)
@@ -24,14 +29,14 @@ def xlm(fields: Fields) -> Architecture:
         std, position_std=0.0 if table else std, norm=norm, sinusoid=paper_sinusoid(sizes.width) if table else None
     )
     activation = "gelu" if fields.boolean("gelu_activation") else "relu"
-    return decoder(
+    found = decoder(
         fields,
         sizes,
         attentions(sizes),
         FeedForward(4 * sizes.width, False, activation, sizes.std, sizes.std),
         norm,
         block=post_norm,
-        final_norm=None,
+        final_norm=norm,
         embedding=embedding,
         position="sinusoid" if table else "learned",
         initialisation=(
@@ -39,3 +44,5 @@ def xlm(fields: Fields) -> Architecture:
             "biases 0, norm weights 1"
         ),
     )
+    *before, last = found.layers
+    return replace(found, layers=(*before, Layer((last.steps[0], replace(last.steps[1], after=None)))))

@@ -100,7 +100,8 @@ def _layers(module: torch.nn.Module, backbone: torch.nn.Module) -> tuple[torch.n
     config = getattr(module, "config", None)
     if hasattr(config, "get_text_config"):
         config = config.get_text_config()
-    depth = getattr(config, "num_hidden_layers", None)
+    # The decoder of an encoder-decoder keeps its parent's config, whose num_hidden_layers counts the encoder.
+    depth = getattr(config, "decoder_layers", None) or getattr(config, "num_hidden_layers", None)
     stacks = [part for part in backbone.modules() if isinstance(part, torch.nn.ModuleList)]
     for stack in stacks:
         if len(stack) == depth:
