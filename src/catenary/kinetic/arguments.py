@@ -1,0 +1,84 @@
+"""What the kinetic functions take and give: numbers that broadcast, checked against their domain in one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float64, Real
+
+from catenary.errors import invalid
+
+Numbers = Real[np.ndarray, "..."] | Sequence[float] | float
+"""An argument: one number, or anything numpy reads as an array of numbers. Arguments of one call broadcast."""
+
+Array = Float64[np.ndarray, "..."]
+"""Float64 values of any shape, which broadcast with their neighbours."""
+
+Values = Array | np.float64
+"""A result: a float64 number for numbers, an array for arrays."""
+
+LARGEST_BETA = 700.0
+"""Above it the rates n^2 I_n(beta) leave float64."""
+
+
+def plain(array: Array) -> Values:
+    """A number where the array has no axes, else the array."""
+    values: Values = np.asarray(array)[()]
+    return values
+
+
+def real(name: str, values: Numbers) -> Array:
+    """``values`` as finite float64; the error names the first entry that is not."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise invalid(name, "must be a number or an array of numbers", values) from None
+    return _kept(name, "must be finite", array, np.isfinite(array))
+
+
+def at_least_zero(name: str, values: Numbers) -> Array:
+    """Finite and >= 0."""
+    array = real(name, values)
+    return _kept(name, "must be >= 0", array, array >= 0)
+
+
+def positive(name: str, values: Numbers) -> Array:
+    """Finite and > 0."""
+    array = real(name, values)
+    return _kept(name, "must be > 0", array, array > 0)
+
+
+def concentration(values: Numbers) -> Array:
+    r"""The interaction's \(\beta\), in (0, 700]."""
+    array = real("beta", values)
+    return _kept("beta", f"must be in (0, {LARGEST_BETA:g}]", array, (array > 0) & (array <= LARGEST_BETA))
+
+
+def vocabulary(values: Numbers) -> Array:
+    """The number of token angles M >= 1. It need not be whole: pi/M is the width of the read-out."""
+    array = real("M", values)
+    return _kept("M", "must be >= 1", array, array >= 1)
+
+
+def fraction(name: str, values: Numbers) -> Array:
+    """A position fraction in (0, 1]."""
+    array = real(name, values)
+    hint = "position 0 is no token, and influence diverges there"
+    return _kept(name, "must be in (0, 1]", array, (array > 0) & (array <= 1), hint)
+
+
+def source(values: Numbers, target: Array) -> Array:
+    """A source position in (0, target]."""
+    array = fraction("sigma0", values)
+    later = np.broadcast_to(array, np.broadcast_shapes(array.shape, target.shape))
+    _kept("sigma0", "must be <= sigma", later, later <= target, "a later source has no influence")
+    return array
+
+
+def _kept(
+    name: str, rule: str, array: Array, good: np.ndarray, hint: str = ""
+) -> Array:
+    if not good.all():
+        raise invalid(name, rule, float(array[~good].flat[0]), hint)
+    return array
