@@ -18,9 +18,9 @@ INDEXED = "indexed_attention"
 """The kind of layer whose keys an indexer chooses."""
 
 
-@reads("deepseek_v3", "sarvam_mla")
+@reads("deepseek_v3", "sarvam_mla", "kimi_k2")
 def deepseek_v3(fields: Fields) -> Architecture:
-    """Sigmoid scores; a group of experts is as good as its two best."""
+    """Sigmoid scores; a group of experts is as good as its two best. Kimi K2's own code is a copy of this class."""
     sizes = read_latent_sizes(fields)
     where = after_dense(fields, sizes.depth)
     inner = sparse_and_dense(fields, sizes, where, grouped_experts(fields, sizes))

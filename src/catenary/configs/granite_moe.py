@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from catenary.architecture import Architecture, Attention, Embedding, Sink, pre_norm
+from catenary.architecture import Architecture, Attention, Embedding, FeedForward, Sink, pre_norm
 from catenary.configs import limits
-from catenary.configs.decoder import Sizes, attentions, decoder, read_norm, read_sizes
-from catenary.configs.experts import read_experts
+from catenary.configs.decoder import Sizes, attentions, decoder, read_feed_forward, read_norm, read_sizes
+from catenary.configs.experts import EXPERTS, read_experts
 from catenary.configs.family import reads
 from catenary.configs.fields import Fields
 from catenary.configs.granite import MULTIPLIER
 from catenary.configs.rotary import Turning, read_turning
 from catenary.configs.windows import FULL, SLIDING, kernels, read_kinds, read_window
-from catenary.errors import invalid
+from catenary.errors import NotApplicable, invalid
 
 
 @reads("granitemoe", "granitemoeshared")
@@ -40,6 +40,30 @@ def granitemoe_swa(fields: Fields) -> Architecture:
     return _granite(fields, sizes, heads)
 
 
+@reads("granitemoehybrid")
+def granitemoehybrid(fields: Fields) -> Architecture:
+    """Granite 4 where all of its layers are attention; a network that every token passes, experts only where counted.
+
+    Queries and keys turn only with ``position_embedding_type`` "rope".
+    """
+    sizes = read_sizes(fields)
+    for index, kind in enumerate(fields.optional_texts("layer_types", count=sizes.depth) or ("mamba",)):
+        if kind not in ("attention", "full_attention"):
+            raise NotApplicable(
+                f"granitemoehybrid with layer_types[{index}]={kind[:60]!a} mixes positions by a recurrence (Mamba 2), "
+                "whose second moment this version does not hold; only all-attention layers are described"
+            )
+    turned = fields.raw("position_embedding_type") == "rope"
+    heads = attentions(
+        sizes,
+        turnings=read_turning(fields, sizes.head_dim) if turned else None,
+        query_scale=fields.number("attention_multiplier", most=MULTIPLIER),
+    )
+    if fields.integer("num_local_experts", least=0, most=EXPERTS):
+        return _granite(fields, sizes, heads)
+    return _granite(fields, sizes, heads, read_feed_forward(fields, sizes, width="shared_intermediate_size"))
+
+
 def _bases(fields: Fields, sizes: Sizes) -> Sequence[Turning | None]:
     given = fields.optional_list("layer_rope_theta")
     if given is None:
@@ -51,18 +75,25 @@ def _bases(fields: Fields, sizes: Sizes) -> Sequence[Turning | None]:
     return tuple(read_turning(fields, sizes.head_dim, theta=base) if base else None for base in bases)
 
 
-def _granite(fields: Fields, sizes: Sizes, heads: Sequence[Attention]) -> Architecture:
-    name = "shared_intermediate_size"
-    shared = fields.integer(name, least=0, most=limits.WIDTH) if fields.knows(name) else 0
-    experts = read_experts(
-        fields, sizes, width="intermediate_size", count="num_local_experts", score="softmax-top", shared=shared
-    )
+def _granite(
+    fields: Fields, sizes: Sizes, heads: Sequence[Attention], inner: FeedForward | None = None
+) -> Architecture:
+    """The decoder with Granite's multipliers, around ``inner`` or the experts that the config describes."""
     return decoder(
         fields,
         sizes,
         heads,
-        experts,
+        _experts(fields, sizes) if inner is None else inner,
         read_norm(fields),
         block=partial(pre_norm, scale=fields.number("residual_multiplier", most=MULTIPLIER)),
         embedding=Embedding(sizes.std, scale=fields.number("embedding_multiplier", most=MULTIPLIER)),
+        position="rope" if any(mix.rotary for mix in heads) else "none",
+    )
+
+
+def _experts(fields: Fields, sizes: Sizes) -> FeedForward:
+    name = "shared_intermediate_size"
+    shared = fields.integer(name, least=0, most=limits.WIDTH) if fields.knows(name) else 0
+    return read_experts(
+        fields, sizes, width="intermediate_size", count="num_local_experts", score="softmax-top", shared=shared
     )

@@ -19,7 +19,6 @@ REFUSALS: Mapping[str, str] = {
     "zamba": HYBRID.format("Mamba"),
     "zamba2": HYBRID.format("Mamba 2"),
     "nemotron_h": HYBRID.format("Mamba 2"),
-    "granitemoehybrid": HYBRID.format("Mamba 2"),
     "falcon_h1": "every layer mixes positions by attention and by a recurrence (Mamba 2) side by side",
     "recurrent_gemma": HYBRID.format("a gated linear recurrence"),
     "minimax": HYBRID.format("linear attention with a decay"),
