@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from catenary.architecture import Architecture
 from catenary.configs.decoder import attentions, decoder, read_norm, read_sizes
 from catenary.configs.experts import read_experts
 from catenary.configs.family import reads
 from catenary.configs.fields import Fields
-from catenary.configs.rotary import read_turning
+from catenary.configs.rotary import Turning, read_turning
 from catenary.configs.windows import FULL, SLIDING, kernels, read_window
 
 
@@ -41,6 +43,18 @@ def phimoe(fields: Fields) -> Architecture:
     sizes = read_sizes(fields)
     window = read_window(fields)
     bands = kernels(fields, (FULL if window is None else SLIDING,) * sizes.depth, window=window)
-    heads = attentions(sizes, kernels=bands, turnings=read_turning(fields, sizes.head_dim))
+    heads = attentions(sizes, kernels=bands, turnings=_phimoe_turning(fields, sizes.head_dim))
     experts = read_experts(fields, sizes, width="intermediate_size", count="num_local_experts", score="one")
     return decoder(fields, sizes, heads, experts, read_norm(fields, "layer", "rms_norm_eps"))
+
+
+def _phimoe_turning(fields: Fields, head_dim: int) -> Turning:
+    """The rotation; ``short_mscale`` multiplies queries and keys up to the original context, ``long_mscale`` beyond."""
+    turning = read_turning(fields, head_dim)
+    part = fields.optional_part("rope_scaling") or fields.optional_part("rope_parameters")
+    short = part.optional_number("short_mscale", most=100.0) if part is not None else None
+    if part is None or short is None:
+        return turning
+    if part.optional_number("long_mscale", most=100.0) != short:
+        fields.note("long_mscale: beyond the original context logits have another factor, which is left out")
+    return replace(turning, logit_factor=short**2)
