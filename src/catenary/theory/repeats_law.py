@@ -53,15 +53,15 @@ def repeated_mixers(architecture: Architecture, ids: Int64[np.ndarray, " L"], fi
     @cache
     def mixer_of(branch: Branch) -> Mixer:
         if not isinstance(branch.mix, Attention):
-            return FeedForwardMixer(branch.mix, width, branch.before is not None)
+            return FeedForwardMixer(branch.mix, width)
         attention = branch.mix
-        scores = _scores(attention, width, finite_width)
+        scores = plain_scores(attention, width, finite_width)
         turning = None if attention.rotary is None else rotation(attention.rotary, attention.head_dim, len(equal))
         own_norm = attention.qk_norm and branch.before is None
         groups = tuple(
             RepeatedAttention(
                 attention.gain(width) * group.heads / attention.heads,
-                scores, equal, turning, _window(group.kernel), own_norm,
+                scores, equal, turning, check_kernel(group.kernel), own_norm,
             )
             for group in attention.groups
         )
@@ -79,11 +79,18 @@ def rotation(rotary: Rotary, head_dim: int, length: int) -> Matrix:
     The factor that rotary positions put on the mean product of a query and a key drawn from equal vectors; 1 for the
     share of channels that are not turned.
     """
-    frequencies = rotary.theta ** (-np.arange(0, rotary.dims, 2) / rotary.dims)
-    share = rotary.dims / head_dim
-    factors = share * np.cos(np.arange(length)[:, None] * frequencies).mean(axis=1) + 1 - share
     i = np.arange(length)
-    return np.asarray(factors[np.abs(i[:, None] - i)])
+    return np.asarray(rotation_factors(rotary, head_dim, length)[np.abs(i[:, None] - i)])
+
+
+def rotation_factors(rotary: Rotary, head_dim: int, length: int) -> Float64[np.ndarray, " L"]:
+    """``rotation`` by distance."""
+    frequencies = rotary.theta ** (-np.arange(0, rotary.dims, 2) / rotary.dims)
+    factors = np.zeros(length)
+    for frequency in frequencies:
+        factors += np.cos(np.arange(length) * frequency)
+    share = rotary.dims / head_dim
+    return np.asarray(share * factors / frequencies.size + 1 - share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +123,8 @@ def _sum(parts: Iterable[Pairs]) -> Pairs:
     return first
 
 
-def _window(kernel: Kernel) -> int | None:
+def check_kernel(kernel: Kernel) -> int | None:
+    """The width of a window, None for the whole past; any other kernel is refused."""
     if isinstance(kernel, Causal):
         return None
     if isinstance(kernel, Window):
@@ -124,7 +132,8 @@ def _window(kernel: Kernel) -> int | None:
     raise NotApplicable(f"the law of repeated tokens covers the whole past and windows, not {type(kernel).__name__}")
 
 
-def _scores(attention: Attention, width: int, finite_width: bool) -> Scores:
+def plain_scores(attention: Attention, width: int, finite_width: bool) -> Scores:
+    """The law of an attention's logits; words that it does not hold are refused."""
     scores = Scores.of(attention, width, finite_width)
     for word in ("sink", "softcap", "latent"):
         if getattr(attention, word) is not None:

@@ -27,6 +27,9 @@ DEPTH = 24.0
 NODES = 32
 """Chebyshev nodes in ln u."""
 
+SMALLEST_KEY = 1e-4
+"""Smallest kappa over second moment: below, one type has all attention, and interpolation of logarithms would swing."""
+
 SPAN = 100.0
 """Ratio of the largest to the smallest tabulated variance."""
 
@@ -109,7 +112,7 @@ class RowMomentTable:
         n = float(held.sum())
         if n <= 1:
             one = np.ones(self.bins)
-            return RowMoments(one, one, np.full(self.bins, 1e-300))
+            return RowMoments(one, one, np.full(self.bins, SMALLEST_KEY))
         place = Placement.of(multiplicities, self.bins)
         # Far above the largest multiplicity of the row there is no type to take out of F: the last value is kept.
         last = min(int(place.first.max()) + 5, self.bins)
@@ -128,7 +131,7 @@ class RowMomentTable:
         own = np.exp(without + shifted[2])
         crossed = np.maximum((own * (pairs - ratio)).sum(axis=1), 0.0)
         norm = types @ first
-        key = np.maximum(second - third + (fourth + crossed) / 6, 1e-300)
+        key = np.maximum(second - third + (fourth + crossed) / 6, SMALLEST_KEY * second)
         moments = n * first / c, n**2 * second / c**2, n**2 * key / c**2
         return RowMoments(*(np.pad(moment / norm, (0, self.bins - last), mode="edge") for moment in moments))
 
