@@ -11,8 +11,9 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from catenary import compiled
 from catenary.errors import NotApplicable
-from catenary.theory import cesaro, cesaro_stream
+from catenary.theory import cesaro
 from catenary.theory.cesaro import cesaro_log_point, cesaro_point, cesaro_row, layerwise_row
 from catenary.theory.cesaro_log import cesaro_log_row
 from catenary.theory.cesaro_stream import stream_row, stream_squares
@@ -115,17 +116,17 @@ def test_without_a_folder_for_machine_code_it_compiles_in_memory(
 ) -> None:
     import numba
 
-    def njit(loop: object, *, cache: bool) -> object:
+    def njit(loop: object, *, cache: bool, fastmath: object) -> object:
         if cache:
             raise failure
         return loop
 
     monkeypatch.setattr(numba, "njit", njit)
-    cesaro_stream._compiled.cache_clear()
+    compiled._compiled.cache_clear()
     try:
         np.testing.assert_array_equal(stream_row(np.array([1.0, 0.5]), np.array([1.0])), [0.5, 0.5])
     finally:
-        cesaro_stream._compiled.cache_clear()
+        compiled._compiled.cache_clear()
 
 
 def test_other_theories_and_short_rows_do_without_numba() -> None:

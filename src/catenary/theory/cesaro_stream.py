@@ -13,12 +13,12 @@ chain of dependent additions. Every addition is of positive numbers, as in the r
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any, no_type_check
+from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Float64
+
+from catenary.compiled import run_compiled
 
 
 def stream_row(shares: Float64[np.ndarray, " L"], mixings: Float64[np.ndarray, " H"]) -> Float64[np.ndarray, " L"]:
@@ -33,7 +33,7 @@ def stream_row(shares: Float64[np.ndarray, " L"], mixings: Float64[np.ndarray, "
         mixings: \(a_l\) in [0, 1].
     """
     out = np.empty(len(shares))
-    _run(_mixing_wave, _padded(shares, len(mixings)), mixings, 1 - mixings, out)
+    run_compiled(_mixing_wave, _padded(shares, len(mixings)), mixings, 1 - mixings, out)
     return out
 
 
@@ -47,7 +47,7 @@ def stream_squares(shares: Float64[np.ndarray, " L"], factors: Float64[np.ndarra
         factors: \(f_r \ge 0\).
     """
     out = np.empty(len(shares))
-    _run(_square_wave, _padded(shares, len(factors)), factors, out)
+    run_compiled(_square_wave, _padded(shares, len(factors)), factors, out)
     return out
 
 
@@ -98,19 +98,3 @@ def _square_wave(shares, factors, out):  # arrays: (H + L + H), (H), (L)
         squares, next_squares = next_squares, squares
         here[0] = 0.0
         squares[0] = 0.0
-
-
-def _run(loop: Callable[..., None], *arguments: Any) -> None:
-    """Call the loop as machine code, kept on disk for the next process where the disk takes it."""
-    try:
-        _compiled(loop, True)(*arguments)
-    except (OSError, RuntimeError):  # no folder that can be written, as numba says it; a full disk
-        _compiled(loop, False)(*arguments)
-
-
-@cache
-def _compiled(loop: Callable[..., None], keep: bool) -> Callable[..., None]:
-    import numba
-
-    compiled: Callable[..., None] = numba.njit(loop, cache=keep)
-    return compiled
