@@ -1,8 +1,17 @@
 """Kinetic theory of causal attention (arXiv 2605.09213): closed form, regimes, positional kernels. No torch here."""
 
+from catenary.kinetic.extrema import Extremum as Extremum
+from catenary.kinetic.extrema import extrema as extrema
+from catenary.kinetic.extrema import heads_profile as heads_profile
+from catenary.kinetic.minimum import REGIMES as REGIMES
+from catenary.kinetic.minimum import InteriorMinimum as InteriorMinimum
+from catenary.kinetic.minimum import interior_minimum as interior_minimum
+from catenary.kinetic.minimum import regime as regime
 from catenary.kinetic.modes import mode_count as mode_count
 from catenary.kinetic.modes import mode_rate as mode_rate
 from catenary.kinetic.modes import mode_weight as mode_weight
+from catenary.kinetic.phase import PhaseDiagram as PhaseDiagram
+from catenary.kinetic.phase import phase_diagram as phase_diagram
 from catenary.kinetic.primitives import graphon as graphon
 from catenary.kinetic.primitives import log_warp_ratio as log_warp_ratio
 from catenary.kinetic.primitives import source_at as source_at
@@ -18,3 +27,7 @@ from catenary.kinetic.retrieval import retrieval_curvature as retrieval_curvatur
 from catenary.kinetic.retrieval import retrieval_mass as retrieval_mass
 from catenary.kinetic.retrieval import retrieval_profile as retrieval_profile
 from catenary.kinetic.retrieval import retrieval_slope as retrieval_slope
+from catenary.kinetic.thresholds import hump_onset as hump_onset
+from catenary.kinetic.thresholds import t_crit as t_crit
+from catenary.kinetic.thresholds import t_monotone as t_monotone
+from catenary.kinetic.thresholds import t_sufficient as t_sufficient

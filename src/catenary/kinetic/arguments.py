@@ -22,7 +22,7 @@ LARGEST_BETA = 700.0
 """Above it the rates n^2 I_n(beta) leave float64."""
 
 
-def plain(array: Array) -> Values:
+def plain(array: Values) -> Values:
     """A number where the array has no axes, else the array."""
     values: Values = np.asarray(array)[()]
     return values

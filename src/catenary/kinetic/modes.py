@@ -58,7 +58,7 @@ def mode_count(beta: Numbers, M: Numbers) -> int:
         InvalidInput: an argument is out of range.
 
     >>> [mode_count(beta, M=8) for beta in (0.1, 1.0, 5.0, 12.0)]
-    [8, 13, 23, 31]
+    [9, 13, 17, 19]
     """
     return profile_modes(concentration(beta), vocabulary(M)).count
 
@@ -74,6 +74,10 @@ class ProfileModes:
     def count(self) -> int:
         """The number of modes."""
         return int(self.rates.shape[-1])
+
+    def __getitem__(self, index: np.ndarray) -> ProfileModes:
+        """The modes at some entries of a one-dimensional shape."""
+        return ProfileModes(self.rates[index], self.log_weights[index])
 
     def series(self, t: Array) -> Series:
         r"""The profile's sum at time t: \(c_n = a_n t\)."""

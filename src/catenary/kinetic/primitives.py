@@ -30,7 +30,7 @@ def graphon(sigma: Numbers, sigma0: Numbers, *, lam: Numbers) -> Values:
         InvalidInput: an argument is out of range.
 
     >>> float(graphon(1.0, 0.5, lam=1.0).round(6))
-    0.959518
+    0.959517
     """
     at, lam = fraction("sigma", sigma), at_least_zero("lam", lam)
     from_ = source(sigma0, at)
@@ -78,7 +78,7 @@ def source_at(distance: Numbers, *, lam: Numbers) -> Values:
     return plain(source_position(at_least_zero("distance", distance), at_least_zero("lam", lam)))
 
 
-def kernel_mass(sigma: Array, lam: Array) -> Array:
+def kernel_mass(sigma: Values, lam: Values) -> Array:
     r"""\(B(\sigma) = \int_0^\sigma e^{-\lambda x} dx = (1 - e^{-\lambda\sigma})/\lambda\)."""
     from scipy.special import exprel
 
@@ -86,14 +86,14 @@ def kernel_mass(sigma: Array, lam: Array) -> Array:
 
 
 def warp_distance(
-    sigma: Array, sigma0: Array, lam: Array
+    sigma: Values, sigma0: Values, lam: Values
 ) -> Array:
     """``log_warp_ratio`` of checked arguments; rounding never makes it negative."""
     ratio = kernel_mass(sigma, lam) / kernel_mass(sigma0, lam)
     return np.asarray(np.maximum(lam * (sigma - sigma0) + np.log(ratio), 0.0))
 
 
-def source_position(y: Array, lam: Array) -> Array:
+def source_position(y: Values, lam: Values) -> Array:
     r"""``source_at`` of checked arguments: \(v \log(1 + v)/v\) up to lambda = 1, with \(v = (e^\lambda-1) e^{-y}\), and
     \(\log(1 + e^{\log v})\) above, where v may leave float64.
     """

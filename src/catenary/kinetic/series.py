@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.kinetic.arguments import Array
+from catenary.kinetic.arguments import Array, Values
 
 SMALLEST_ARGUMENT = 1e-30
 """Bessel arguments below it are raised to it: this changes I_m(z)/z^m by 1e-60, and 0/0 does not arise."""
@@ -31,18 +31,14 @@ class Series:
     rate: Float64[np.ndarray, "*shape modes"]
 
     def derivatives(
-        self, y: Array, orders: Sequence[int]
-    ) -> tuple[Array, list[Array]]:
+        self, y: Values, orders: Sequence[int]
+    ) -> tuple[Values, list[Values]]:
         r"""A logarithm s and, for each order m, \(e^{-s}\, \Psi^{(m)}(y)\). s is the largest \(\log\omega_n + z_n\)."""
-        z = np.maximum(2 * np.sqrt(self.rate * y[..., None]), SMALLEST_ARGUMENT)
+        z = np.maximum(2 * np.sqrt(self.rate * np.asarray(y)[..., None]), SMALLEST_ARGUMENT)
         exponents = self.log_weight + z
         scale = exponents.max(axis=-1)
         growth = np.exp(exponents - scale[..., None])
         return scale, [(growth * self.rate ** (m + 1) * scaled_bessel(m + 1, z)).sum(axis=-1) for m in orders]
-
-    def __getitem__(self, index: np.ndarray) -> Series:
-        """The series at some entries of a one-dimensional shape."""
-        return Series(self.log_weight[index], self.rate[index])
 
 
 def scaled_bessel(order: int, z: Array) -> Array:
@@ -55,7 +51,7 @@ def scaled_bessel(order: int, z: Array) -> Array:
 
 
 def times_exponential(
-    factor: Array, exponent: Array
+    factor: Values, exponent: Values
 ) -> Array:
     """factor * exp(exponent) in two halves: the product may be representable where the exponential is not."""
     with np.errstate(over="ignore", under="ignore"):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from catenary.errors import NotApplicable
-from catenary.kinetic.arguments import Array
+from catenary.kinetic.arguments import Array, Values
 from catenary.kinetic.primitives import kernel_mass, warp_distance
 from catenary.kinetic.series import Series, times_exponential
 
@@ -25,8 +25,8 @@ from catenary.kinetic.series import Series, times_exponential
 class Scaled:
     """Numbers factor * exp(exponent)."""
 
-    factor: Array
-    exponent: Array
+    factor: Values
+    exponent: Values
 
     def values(self, instead: str) -> Array:
         """As float64; below 1e-308 they round to 0, above 1e308 ``instead`` is what to use."""
@@ -42,9 +42,9 @@ class Scaled:
 
 def profile_derivatives(
     series: Series,
-    sigma: Array,
-    sigma0: Array,
-    lam: Array,
+    sigma: Values,
+    sigma0: Values,
+    lam: Values,
     order: int,
 ) -> Scaled:
     """P, P' or P'' (order 0, 1, 2) of checked arguments."""
