@@ -76,6 +76,13 @@ def source(values: Numbers, target: Array) -> Array:
     return array
 
 
+def one_number(name: str, array: Array) -> float:
+    """The number in an array without axes."""
+    if array.ndim:
+        raise invalid(name, "must be one number", array.tolist())
+    return float(array)
+
+
 def _kept(
     name: str, rule: str, array: Array, good: np.ndarray, hint: str = ""
 ) -> Array:
