@@ -26,7 +26,7 @@ from catenary.theory.coarse import coarse_energies
 from catenary.theory.embedding import embedded
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from builders import qwen2_like  # noqa: E402
+from builders import qwen2_like
 
 Pattern = tuple[tuple[Kernel, ...], ...]
 SLOPES = tuple(Alibi(2.0 ** (-8 * k / 32)) for k in range(1, 33))

@@ -196,7 +196,8 @@ def _limit(kernel: Kernel, length: int, growth: float) -> Callable[[int], float]
         case Window(width):
             return lambda position: width / PER_SCALE
         case Chunk(width):
-            return lambda position: min(position % width, 4 * (width - 1 - position % width)) * growth
+            # A chunk starts as a sequence does, and few queries see its last tokens.
+            return lambda position: min(1.25 * (position % width), 5 * (width - 1 - position % width)) * growth
         case Alibi(slope):
             return lambda position: min((length - position) * growth, DECAY_SHARE / slope)
         case _:
