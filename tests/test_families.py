@@ -13,7 +13,7 @@ from catenary.configs.standing import measured_errors, standing
 from catenary.errors import InvalidInput
 from families.contract import verify
 from families.table import page
-from families.tiny import TINY
+from families.tiny import TINY, type_of
 
 transformers = pytest.importorskip("transformers")
 
@@ -36,13 +36,13 @@ def test_every_causal_type_of_the_installed_transformers_has_one_standing() -> N
 
 def test_every_described_type_is_measured() -> None:
     described = {kind for kind in causal_types() if standing(kind).kind != "refused"}
-    assert described <= set(TINY)
+    assert {type_of(name) for name in TINY} == described
     assert set(measured_errors()) == set(TINY)
-    for model_type, row in measured_errors().items():
-        assert row["feature"] == TINY[model_type].feature, model_type
-        if standing(model_type).kind == "verified":
-            assert row["median"] <= VERIFIED, model_type
-            assert row.get("plain", 1) > 0.1, model_type
+    for name, row in measured_errors().items():
+        assert row["feature"] == TINY[name].feature, name
+        if standing(type_of(name)).kind == "verified":
+            assert row["median"] <= VERIFIED, name
+            assert row.get("plain", 1) > 0.1, name
 
 
 def test_page_is_up_to_date() -> None:
@@ -50,13 +50,13 @@ def test_page_is_up_to_date() -> None:
     assert Path("docs/families.md").read_text("utf-8") == page()
 
 
-@pytest.mark.parametrize("model_type", list(TINY))
-def test_law_holds_in_real_networks(model_type: str) -> None:
+@pytest.mark.parametrize("name", list(TINY))
+def test_law_holds_in_real_networks(name: str) -> None:
     """Median |log10 predicted/measured| over position groups; the plain law fails where the type's feature acts."""
-    case = TINY[model_type]
-    found = verify(model_type, case)
-    if standing(model_type).kind == "verified":
+    case = TINY[name]
+    found = verify(name, case)
+    if standing(type_of(name)).kind == "verified":
         assert found.median <= VERIFIED, found
         assert not case.feature or found.plain > 0.1, found
     else:
-        assert found.median <= measured_errors()[model_type]["median"] + 3 * found.floor, found
+        assert found.median <= measured_errors()[name]["median"] + 3 * found.floor, found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from families.case import DENSE, LAYERS, STD, TOKENS, WIDTH, WINDOW, Case, dense
+from families.case import DENSE, STD, WINDOW, Case, dense
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 MIXED = [SLIDING, FULL, SLIDING, SLIDING]
@@ -37,9 +37,9 @@ DENSE_CASES: dict[str, Case] = {
                          sliding_window_pattern=2),
     "vaultgemma": dense("windows, embedding scale", head_dim=32, query_pre_attn_scalar=32, sliding_window=WINDOW),
     "gemma4_text": dense("sandwich norms, windows", head_dim=16, global_head_dim=32, sliding_window=WINDOW,
-                         hidden_size_per_layer_input=0, layer_types=MIXED[:3] + [FULL]),
+                         hidden_size_per_layer_input=0, layer_types=[*MIXED[:3], FULL]),
     "gemma4_unified_text": dense("sandwich norms, windows", head_dim=16, global_head_dim=32, sliding_window=WINDOW,
-                                 layer_types=MIXED[:3] + [FULL]),
+                                 layer_types=[*MIXED[:3], FULL]),
     "glm": dense(head_dim=32),
     "glm4": dense("sandwich norms", head_dim=32),
     "granite": dense("multipliers", embedding_multiplier=12.0, residual_multiplier=0.4, attention_multiplier=32**-0.5),
@@ -95,6 +95,4 @@ DENSE_CASES: dict[str, Case] = {
                            "siglip_vision_model"}, "mm_tokens_per_image": 4},
         "sandwich norms, windows",
     ),
-    "gpt2": Case({**TOKENS, "n_embd": WIDTH, "n_layer": LAYERS, "n_head": 4, "n_positions": 128,
-                  "initializer_range": STD}, "small outputs"),
 }  # fmt: skip

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from importlib.resources import files
 
 from catenary.configs.class_facts import causal_types
 from catenary.configs.standing import Standing, measured_errors, standing
+from families.tiny import type_of
 
 INTRODUCTION = """# Model families
 
@@ -30,9 +33,6 @@ feature of its own that such a law misses.
 
 def page() -> str:
     """The whole page."""
-    import json
-    from importlib.resources import files
-
     facts = json.loads(files("catenary.configs").joinpath("class_defaults.json").read_text(encoding="utf-8"))
     figures = json.loads(files("catenary.configs").joinpath("standing.json").read_text(encoding="utf-8"))
     rows = [standing(kind) for kind in causal_types()]
@@ -51,11 +51,13 @@ def page() -> str:
 def _measured(rows: list[Standing], more: str) -> list[str]:
     lines = [f"| type | own feature | error | largest | noise | plain law |{more}", "|---" * (7 if more else 6) + "|"]
     for row in rows:
-        own = measured_errors().get(row.model_type)
-        figures = own or measured_errors().get(row.text or "", {})
         read = f" (text part: `{row.text}`)" if row.text else ""
-        cells = [figures.get("feature", ""), *(_dex(figures.get(name)) for name in COLUMNS)]
-        lines.append(" | ".join([f"| `{row.model_type}`{read}", *cells, *([row.reason] if more else [])]) + " |")
+        for name in (name for name in measured_errors() if type_of(name) == row.model_type):
+            figures = measured_errors()[name]
+            variant = name.removeprefix(row.model_type).removeprefix("-")
+            shown = f"`{row.model_type}`{read}" + (f", {variant}" if variant else "")
+            cells = [figures["feature"], *(_dex(figures.get(column)) for column in COLUMNS)]
+            lines.append(" | ".join([f"| {shown}", *cells, *([row.reason] if more else [])]) + " |")
     return lines
 
 
