@@ -11,9 +11,9 @@ from jaxtyping import Float64, Int64
 
 from catenary.architecture import Architecture, Attention, Branch, Causal, Kernel, Rotary, Window
 from catenary.errors import NotApplicable
-from catenary.theory.birth import MakeMixer, birth_energies
+from catenary.theory.birth import MakeMixer, birth_energies, mixers, singles
 from catenary.theory.embedding import embedded
-from catenary.theory.feed_forward import GATES, FeedForwardMixer
+from catenary.theory.feed_forward import GATES
 from catenary.theory.gates import Gated
 from catenary.theory.mixers import Mixer, Outcome, Passed
 from catenary.theory.pairs import Matrix, Pairs
@@ -49,11 +49,12 @@ def repeated_energies(
 def repeated_mixers(architecture: Architecture, ids: Int64[np.ndarray, " L"], finite_width: bool = True) -> MakeMixer:
     """The mixers of ``architecture`` over the tokens ``ids``; equal branches share one."""
     width, equal = architecture.width, np.asarray(ids)[:, None] == np.asarray(ids)
+    feed_forward = mixers(architecture, singles(1))
 
     @cache
     def mixer_of(branch: Branch) -> Mixer:
         if not isinstance(branch.mix, Attention):
-            return FeedForwardMixer(branch.mix, width)
+            return feed_forward(branch)
         attention = branch.mix
         scores = plain_scores(attention, width, finite_width)
         turning = None if attention.rotary is None else rotation(attention.rotary, attention.head_dim, len(equal))

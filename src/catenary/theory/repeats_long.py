@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from catenary.architecture import Architecture, Attention, Branch, Kernel, Rotary
-from catenary.theory.birth import MakeMixer, birth_energies
+from catenary.theory.birth import MakeMixer, birth_energies, mixers, singles
 from catenary.theory.coarse import reach
 from catenary.theory.embedding import embedded
-from catenary.theory.feed_forward import GATES, FeedForwardMixer
+from catenary.theory.feed_forward import GATES
 from catenary.theory.gates import Gated
 from catenary.theory.grid import Grid, make_grid
 from catenary.theory.groups import positions
@@ -77,6 +77,7 @@ def class_mixers(
     """The mixers of ``architecture`` over classes of tokens on groups of positions; equal branches share one."""
     width = architecture.width
     positions_of = cache(lambda kernel: positions(kernel, grid))
+    feed_forward = mixers(architecture, singles(1))
 
     def group_mixer(attention: Attention, kernel: Kernel, gain: float, own_norm: bool) -> Mixer:
         check_kernel(kernel)
@@ -88,7 +89,7 @@ def class_mixers(
     def mixer_of(branch: Branch) -> Mixer:
         attention = branch.mix
         if not isinstance(attention, Attention):
-            return FeedForwardMixer(attention, width)
+            return feed_forward(branch)
         gain, own_norm = attention.gain(width) / attention.heads, attention.qk_norm and branch.before is None
         parts = tuple(
             group_mixer(attention, group.kernel, gain * group.heads, own_norm) for group in attention.groups

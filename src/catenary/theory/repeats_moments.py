@@ -30,7 +30,7 @@ NODES = 32
 SMALLEST_KEY = 1e-4
 """Smallest kappa over second moment: below, one type has all attention, and interpolation of logarithms would swing."""
 
-SPAN = 100.0
+SPAN = 250.0
 """Ratio of the largest to the smallest tabulated variance."""
 
 
@@ -49,7 +49,7 @@ class RowMoments:
 
 @dataclass(frozen=True, eq=False)
 class RowMomentTable:
-    r"""\(\ln E[(te^z)^pe^{-te^z}]\), z ~ N(0, u), for p = 0..4 on a grid of ln t, as polynomials in ln u.
+    r"""\(\varphi\) and its derivatives on a grid of ln t, as polynomials in ln u, for logits z ~ N(0, u).
 
     With \(\varphi(s) = Ee^{-se^z}\) and \(F(t) = \prod_T\varphi(c_Tt)\),
 
@@ -63,17 +63,16 @@ class RowMomentTable:
     Attributes:
         bins: number of multiplicities on the grid, so that the last is >= the longest row.
         log_variance: (lowest, highest) ln u.
-        log_terms: shape (NODES, 5, points).
+        log_terms: \(\ln(-\ln\varphi)\) and \(\ln(t^p|\varphi^{(p)}|/\varphi)\), p = 1..4, shape (NODES, 5, points).
     """
 
     bins: int
     log_variance: tuple[float, float]
     log_terms: Float64[np.ndarray, "nodes 5 points"]
-    log_t: Float64[np.ndarray, " points"]
 
     @classmethod
     def build(cls, longest: int, variance: float) -> RowMomentTable:
-        """The table for rows of up to ``longest`` tokens and u in [variance/100, variance].
+        """The table for rows of up to ``longest`` tokens and u in [variance/250, variance].
 
         Raises:
             InvalidInput: for a variance outside (0, 100].
@@ -86,7 +85,7 @@ class RowMomentTable:
         log_t = np.arange(math.floor(low / STEP), math.ceil((REACH * std + 4) / STEP) + bins) * STEP
         bounds = math.log(variance / SPAN), math.log(variance)
         variances = np.exp(bounds[0] + (bounds[1] - bounds[0]) * _nodes())
-        return cls(bins, bounds, np.stack([_log_terms(log_t, math.sqrt(u)) for u in variances]), log_t)
+        return cls(bins, bounds, np.stack([_log_terms(log_t, math.sqrt(u)) for u in variances]))
 
     @property
     def multiplicities(self) -> Float64[np.ndarray, " bins"]:
@@ -122,13 +121,11 @@ class RowMomentTable:
         types = spread[:last] / c
         terms = np.tensordot(self._weights(variance), self.log_terms, 1)
         shifted = np.lib.stride_tricks.sliding_window_view(terms, terms.shape[1] - self.bins + 1, axis=1)[:, :last]
-        log_phi = shifted[0]
-        ratio = np.exp(shifted[2] - log_phi)
+        ratio = np.exp(shifted[2])
         # ln F, and the sum over all types of c^2 t^2 phi''(ct)/phi(ct)
-        whole, pairs = types @ log_phi, types @ ratio
-        without = whole - log_phi
-        first, second, third, fourth = (np.exp(without + shifted[p]).sum(axis=1) for p in (1, 2, 3, 4))
-        own = np.exp(without + shifted[2])
+        whole, pairs = -types @ np.exp(shifted[0]), types @ ratio
+        first, second, third, fourth = (np.exp(whole + shifted[p]).sum(axis=1) for p in (1, 2, 3, 4))
+        own = np.exp(whole + shifted[2])
         crossed = np.maximum((own * (pairs - ratio)).sum(axis=1), 0.0)
         norm = types @ first
         key = np.maximum(second - third + (fourth + crossed) / 6, SMALLEST_KEY * second)
@@ -174,13 +171,19 @@ def _nodes() -> Float64[np.ndarray, " nodes"]:
 
 
 def _log_terms(log_t: Float64[np.ndarray, " points"], std: float) -> Float64[np.ndarray, "5 points"]:
-    """ln E[(t e^z)^p e^{-t e^z}] for p = 0..4, without underflow."""
+    r"""\(\ln(-\ln\varphi)\) and \(\ln\{E[(te^z)^pe^{-te^z}]/\varphi\}\) for p = 1..4, without under- or overflow."""
     z = np.arange(-REACH, REACH + 4 * std, min(0.4, 0.3 / std))
+    weights = np.exp(-0.5 * z**2)
     log_y = log_t[:, None] + std * z
-    exponent = -np.exp(np.minimum(log_y, 700)) - 0.5 * z**2
+    y = np.exp(np.minimum(log_y, 700))
+    exponent = -y - 0.5 * z**2
     rows = []
     for _ in range(5):
         top = exponent.max(axis=1)
         rows.append(top + np.log(np.exp(exponent - top[:, None]).sum(axis=1)))
         exponent = exponent + log_y
-    return np.stack(rows) - math.log(np.exp(-0.5 * z**2).sum())
+    # Near t = 0, where phi is 1, its logarithm comes from 1 - phi.
+    missing = -np.expm1(-y) @ weights / weights.sum()
+    small = -np.log1p(-np.minimum(missing, 0.5))
+    large = math.log(weights.sum()) - rows[0]
+    return np.stack([np.log(np.where(missing < 0.5, small, large)), *(row - rows[0] for row in rows[1:])])
