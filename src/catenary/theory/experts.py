@@ -31,6 +31,9 @@ two tokens rarely share an expert), and by less than .5 % at rho = 1; ``test_exp
 ANGLES = np.pi / 2 * (1 - np.cos((np.arange(19) + 1) * math.pi / 20))
 """Angles arccos(rho) at which the kernels are sampled besides 0 (equal tokens) and pi/2 (independent ones)."""
 
+LEVELS = 0.02
+"""Relative step of the input variances that get a table of their own; W changes by .03 % between two."""
+
 DEGREE = 12
 """Degree of the kernels as polynomials in the angle: a choice's kernel has a cusp at rho = 1, and is smooth in it."""
 
@@ -77,7 +80,8 @@ def routing(experts: Experts, variance: float, level: float = 1.0, power: float 
         raise invalid("experts.top", f"must be in 1..{experts.count}", experts.top)
     if experts.count % experts.groups or not 1 <= experts.top_groups <= experts.groups:
         raise invalid("experts.groups", f"must divide {experts.count} and be >= top_groups", experts.groups)
-    if variance * level == 0:
+    level = math.exp(LEVELS * round(math.log(level) / LEVELS))
+    if variance == 0:
         return _tied(experts, power)
     return _sampled(experts, variance, level, power)
 

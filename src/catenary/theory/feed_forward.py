@@ -25,9 +25,9 @@ from catenary.theory.hermite import Array
 from catenary.theory.mixers import Outcome
 from catenary.theory.pairs import Pairs, Vector
 
-SPREAD = 1e-3
-"""Relative spread of the inputs' variances below which they count as one: the epsilon of a norm makes some 1e-5, and
-kernels change by less than the spread."""
+SPREAD = 5e-3
+"""Relative spread of the inputs' variances below which they count as one. Each position's kernels
+are off by less than that."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,10 @@ class FeedForwardKernels:
 class FeedForwardMixer:
     r"""A feed-forward network: \(\Phi(R)\) forward, \(D\circ\chi(R)\) backward.
 
-    ``normalised`` inputs have unit diagonal. Other inputs of covariance X have the pre-activation variance
-    \(s^2X_{ii}\): where it is the same for all positions (every branch of a post-branch layer ends in a norm) the
-    kernels are taken at that variance, elsewhere (the first layer of a post-norm network) at those of each pair.
+    ``normalised`` inputs have unit diagonal, up to a norm's epsilon. Other inputs of covariance X have the
+    pre-activation variance \(s^2X_{ii}\): where it is the same for all positions (post-branch layers, whose branches
+    all end in a norm) the kernels are taken at that variance, elsewhere (the first layer of a post-norm network) at
+    those of each pair. So are those of experts: a choice's kernel has a cusp at equal tokens, where epsilon shows.
     """
 
     branch: FeedForward
@@ -62,15 +63,14 @@ class FeedForwardMixer:
 
     def forward(self, x: Pairs) -> Outcome:
         """The pass over inputs of covariance ``x``."""
-        if self.normalised:
+        if self.normalised and self.branch.experts is None:
             return _alike(feed_forward_kernels(self.branch, self.width), x)
+        deviations = np.sqrt(x.same)
+        correlation = x.scaled(1 / deviations)
         level = float(x.same.mean())
         if np.ptp(x.same) <= SPREAD * level:
-            kernels = feed_forward_kernels(self.branch, self.width, level)
-            return _alike(kernels, x.scaled(np.full(1, level**-0.5)))
-        deviations = np.sqrt(x.same)
+            return _alike(feed_forward_kernels(self.branch, self.width, level), correlation)
         maps = _unlike_maps(self.branch, self.width, deviations)
-        correlation = x.scaled(1 / deviations)
         return Outcome(maps.forward(correlation), PassedFeedForward(maps.backward, correlation))
 
 
@@ -182,6 +182,13 @@ class _Maps:
 
         return _Maps(forward, backward)
 
+    def plus(self, other: _Maps) -> _Maps:
+        """Two networks side by side."""
+        return _Maps(
+            lambda rho: self.forward(rho).plus(other.forward(rho)),
+            lambda rho: self.backward(rho).plus(other.backward(rho)),
+        )
+
 
 def _unlike_maps(branch: FeedForward, width: int, deviations: Vector) -> _Maps:
     r"""\(\Phi\) and \(\chi\) of the pairs of positions whose inputs have the standard deviations ``deviations``.
@@ -189,18 +196,20 @@ def _unlike_maps(branch: FeedForward, width: int, deviations: Vector) -> _Maps:
     The weights of a gate or router are taken at the inputs' mean variance. Which experts are chosen does not depend on
     it, and how unequal their weights are does so little (1 % of W for 30 % of variance).
     """
-    if branch.experts is not None and (branch.experts.shared is not None or branch.experts.weighed == "input"):
+    level = float((deviations**2).mean())
+    experts = branch.experts
+    if experts is not None and experts.weighed == "input":
         raise NotApplicable(
-            "a shared expert, or weights on experts' inputs, have no law here where the branch's input is not "
-            "normalised and its size differs between positions"
+            f"weights on experts' inputs have no law where the size of those inputs differs between positions (here "
+            f"by {np.ptp(deviations**2) / level:.1%})"
         )
     maps = _network_maps(branch, width, deviations)
-    level = float((deviations**2).mean())
     if branch.gate is not None:
         maps = maps.weighed(_gate(branch.gate, width * branch.gate.std**2, level))
-    if branch.experts is not None:
-        maps = maps.weighed(routing(branch.experts, width * branch.experts.router_std**2, level))
-    return maps
+    if experts is None:
+        return maps
+    maps = maps.weighed(routing(replace(experts, shared=None), width * experts.router_std**2, level))
+    return maps if experts.shared is None else maps.plus(_unlike_maps(experts.shared, width, deviations))
 
 
 def _network_maps(branch: FeedForward, width: int, deviations: Vector) -> _Maps:
