@@ -28,6 +28,7 @@ from catenary.theory.kernels import operator
 from catenary.theory.pairs import Half, Pairs, Singles
 from catenary.theory.sampled_attention import SampledAttention
 from catenary.theory.sampled_heads import HeadLaw
+from catenary.theory.scores import Scores
 from catenary.theory.sinks import Damped
 from oracles.attention import drawn, first_order, first_order_backward
 
@@ -188,6 +189,14 @@ def test_equal_weights_at_strong_logits(words: str, kernel: Kernel, common: floa
         assert np.abs(error).max() < 0.06
 
 
+def test_what_tokens_share_moves_them_against_a_sink() -> None:
+    """Correlation .9 over 5 tokens: beside a sink the common part of the logits counts."""
+    x, d = np.full((5, 5), 0.9) + 0.1 * np.eye(5), gradients(5)
+    heads = replace(attention(Causal(), variance=2.0), sink=Sink(0.0))
+    for found, expected in zip(law(heads, x, d), sampled(heads, x, d, 4000), strict=True):
+        np.testing.assert_allclose(found.diagonal(), expected.diagonal(), rtol=0.13)
+
+
 @pytest.mark.parametrize("slope", [0.5, 0.25, 0.06])
 def test_alibi_by_its_participation_number(slope: float) -> None:
     """Unequal weights: at v = 1 the energy is within .08, .1 for the last query (half of that for the norm)."""
@@ -229,6 +238,23 @@ def test_drawn_matrices(words: str, level: float | None) -> None:
         ratio = np.log10(mine.diagonal() / theirs.diagonal())
         assert abs(np.log10(np.trace(mine) / np.trace(theirs))) < 0.02
         assert np.abs(ratio).max() < 0.09
+
+
+def test_the_overlap_of_unrelated_tokens_in_a_latent() -> None:
+    """E[K_jl X_jl], K what scores see (latent and rotary channels), X the values' covariance (latent only)."""
+    rng, width, rank, tokens = np.random.default_rng(0), 96, 24, 1200
+    heads = replace(attention(Causal()), latent=Latent(rank, None, 24, 8, 24))
+    variances = np.array([rank * 24, width * 8])
+    x = rng.standard_normal((tokens, width))
+    x /= np.sqrt((x**2).mean(1, keepdims=True))
+    low = x @ rng.standard_normal((width, rank))
+    low /= np.sqrt((low**2).mean(1, keepdims=True))
+    values, plain = low @ low.T / rank, x @ x.T / width
+    keys = (variances[0] * values + variances[1] * plain) / variances.sum()
+    off = ~np.eye(tokens, dtype=bool)
+    expected = (keys * values)[off].mean()
+    assert Scores.of(heads, width, finite_width=True).overlap == pytest.approx(expected, rel=0.05)
+    assert Scores.of(heads, width, finite_width=False).overlap == 0
 
 
 def test_a_weak_gate_is_one_half() -> None:

@@ -145,7 +145,11 @@ def test_sinks_caps_and_common_parts_agree_with_monte_carlo(law: RowLaw, n: int)
     slope, square, one = 1 - bend[:, 0] ** 2, (weights**2).sum(axis=1), weights[:, 0]
     drawn = (one, one**2, one * (1 - one) * slope, one**2 * (1 - 2 * one + square) * slope**2)
     exact = softmax_moments(np.array([n]), np.array([u]), law)
-    for sample, value in zip(drawn, (exact.mean, exact.second, exact.response, exact.key), strict=True):
+    found = [exact.mean, exact.second, exact.response, exact.key, exact.whole]
+    drawn = (*drawn, (one * (1 - weights.sum(axis=1)) * slope) ** 2)
+    if n > 1:
+        found, drawn = [*found, exact.pair], (*drawn, one * weights[:, 1])
+    for sample, value in zip(drawn, found, strict=True):
         assert abs(sample.mean() - value[0, 0]) < 4 * sample.std() / math.sqrt(draws) + 1e-12
 
 
@@ -165,7 +169,7 @@ def test_equal_logits_have_a_closed_form() -> None:
     law = RowLaw(softcap=3.0, sink=0.7)
     n = np.array([1.0, 4.0, 30.0])
     exact, near = (softmax_moments(n, np.array([u]), law) for u in (0.0, 1e-8))
-    for name in ("mean", "second", "response", "key"):
+    for name in ("mean", "second", "response", "key", "pair", "whole"):
         np.testing.assert_allclose(getattr(exact, name), getattr(near, name), rtol=1e-6)
     np.testing.assert_allclose(exact.mean[:, 0], 1 / (n + math.exp(0.7)))
 

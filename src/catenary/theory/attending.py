@@ -10,6 +10,7 @@ import numpy as np
 from catenary.theory.coupling import Coupling, Seen
 from catenary.theory.mixers import Outcome, Passed
 from catenary.theory.pairs import Mean, Pairs, Positions, Vector, constant
+from catenary.theory.sinks import Damped
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +131,10 @@ def _attend(heads: Heads, x: Pairs, seen: Pairs, scale: Vector | None, normalise
     fluctuation = heads.coupling(_seen(positions, x, seen, mean_seen.full, normalised))
     if fluctuation is None:
         return Outcome(mean.full, PassedUniform(positions))
+    if fluctuation.kept is not None:
+        damped = Damped(positions, fluctuation.kept)
+        positions, mean = damped, damped.damped(mean)
+        mean_seen = mean
     spread = positions.average_centred(seen * x, mean_seen.half * mean.half)
     spread = spread.plus(mean_seen.full * mean.full)
     forward, query = fluctuation.value * spread, fluctuation.score * spread

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from catenary.architecture import Attention, Kernel
 from catenary.errors import NotApplicable
 from catenary.theory.attending import AttentionMixer, Heads
@@ -17,7 +15,6 @@ from catenary.theory.mixers import Mixer
 from catenary.theory.pairs import Positions
 from catenary.theory.portions import PortionsOf, each
 from catenary.theory.scores import Scores
-from catenary.theory.sinks import Damped, kept_beside_sink
 
 PositionsOf = Callable[[Kernel], Positions]
 """From a mean attention kernel to its averages on the recursion's positions."""
@@ -47,11 +44,7 @@ def attention_mixer(
     heads = []
     for portion in portions_of(attention.groups):
         positions = positions_of(portion.kernel)
-        kept = np.ones_like(positions.counts)
-        if scores.sink is not None:
-            kept = kept_beside_sink(scores, positions.counts)
-            positions = Damped(positions, kept)
-        law = make(scores, Rows(positions.counts, positions.sizes, kept))
+        law = make(scores, Rows(positions.counts, positions.sizes))
         heads.append(Heads(portion.share, positions, law))
     mixer = AttentionMixer(attention.gain(width), tuple(heads), own_norm, normalised)
     if attention.gate is None:

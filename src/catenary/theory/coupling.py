@@ -19,12 +19,10 @@ class Rows:
     Attributes:
         counts: n, how many tokens each query sees; the participation number where they weigh unequally.
         sizes: how many positions each query group holds.
-        kept: what each row sums to, 1 without a sink.
     """
 
     counts: Vector
     sizes: Vector
-    kept: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +47,14 @@ class Fluctuation:
     r"""The coefficients of the fluctuation terms for queries (i, k); arrays broadcast against (n, n) and (n,).
 
     ``value`` is \(S^{val}\) (of the averaged values), ``score`` is \(S^{sc}\) (of the keys and queries), ``overlap``
-    is U (overlap \(\pm 1/\sqrt d\) of unrelated tokens), None at infinite width.
+    is U (overlap \(\pm 1/\sqrt d\) of unrelated tokens), None at infinite width. ``kept`` is what each row keeps beside
+    a sink, by which the mean kernel is multiplied; None without one.
     """
 
     value: Pairs
     score: Pairs
     overlap: Pairs | None
+    kept: Vector | None = None
 
 
 @runtime_checkable

@@ -9,8 +9,9 @@ import numpy as np
 
 from catenary.registry import Registry
 from catenary.theory.coupling import Coupling, Fluctuation, Rows, Seen
-from catenary.theory.pairs import constant
+from catenary.theory.pairs import Vector, constant
 from catenary.theory.scores import Scores
+from catenary.theory.sinks import kept_beside_sink
 from catenary.theory.strong import Strong
 
 
@@ -22,7 +23,7 @@ class Uniform:
         """Nothing to add."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FirstOrder:
     r"""First order in the logit variance: \(S^{val} = S^{sc} = v\), U = 0, for any mean kernel.
 
@@ -30,10 +31,11 @@ class FirstOrder:
     """
 
     variance: float
+    kept: Vector | None = None
 
     def __call__(self, seen: Seen) -> Fluctuation:
-        """The constant v for every pair of queries."""
-        return Fluctuation(constant(self.variance), constant(self.variance), None)
+        """The constant v for every pair of queries; ``kept`` of every row beside a sink."""
+        return Fluctuation(constant(self.variance), constant(self.variance), None, self.kept)
 
 
 MakeCoupling = Callable[[Scores, Rows], Coupling]
@@ -42,9 +44,9 @@ MakeCoupling = Callable[[Scores, Rows], Coupling]
 COUPLINGS: Registry[MakeCoupling] = Registry("coupling")
 
 
-def strong(scores: Scores, rows: Rows) -> Strong | Uniform:
+def strong(scores: Scores, rows: Rows) -> Strong | Uniform | FirstOrder:
     """The strong coupling; uniform where the logits have no variance."""
-    return Strong(scores, rows) if scores.variance > 0 else Uniform()
+    return Strong(scores, rows) if scores.variance > 0 else uniform(scores, rows)
 
 
 def first_order(scores: Scores, rows: Rows) -> FirstOrder:
@@ -53,12 +55,13 @@ def first_order(scores: Scores, rows: Rows) -> FirstOrder:
     if scores.softcap is not None:
         nodes, weights = np.polynomial.hermite_e.hermegauss(60)
         slope = float(weights @ np.cosh(scores.variance**0.5 * nodes / scores.softcap) ** -2.0 / weights.sum())
-    return FirstOrder(scores.variance * slope**2)
+    return FirstOrder(scores.variance * slope**2, kept_beside_sink(scores, rows.counts))
 
 
-def uniform(scores: Scores, rows: Rows) -> Uniform:
-    """No fluctuation."""
-    return Uniform()
+def uniform(scores: Scores, rows: Rows) -> Uniform | FirstOrder:
+    """No fluctuation, beside a sink if there is one."""
+    kept = kept_beside_sink(scores, rows.counts)
+    return Uniform() if kept is None else FirstOrder(0.0, kept)
 
 
 COUPLINGS.register("strong", strong)

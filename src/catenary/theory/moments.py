@@ -55,13 +55,16 @@ class SoftmaxMoments:
 
     ``mean`` is \(E A_1\) (1/n without a sink), ``second`` is \(m_2 = E[A_1^2]\), ``response`` is
     \(E[\partial A_1/\partial z_1] = E[A_1(1 - A_1)f'(z_1)]\), ``key`` is
-    \(\kappa = E\sum_j(\partial A_j/\partial z_1)^2 = E[A_1^2(1 - 2A_1 + \sum_j A_j^2)f'(z_1)^2]\).
+    \(\kappa = E\sum_j(\partial A_j/\partial z_1)^2 = E[A_1^2(1 - 2A_1 + \sum_j A_j^2)f'(z_1)^2]\). Beside a sink the
+    row sums scatter: ``pair`` is \(E[A_1A_2]\), ``whole`` is \(E[(\partial\sum_jA_j/\partial z_1)^2]\), 0 without one.
     """
 
     mean: Float64[np.ndarray, "N U"]
     second: Float64[np.ndarray, "N U"]
     response: Float64[np.ndarray, "N U"]
     key: Float64[np.ndarray, "N U"]
+    pair: Float64[np.ndarray, "N U"]
+    whole: Float64[np.ndarray, "N U"]
 
 
 def softmax_moments(
@@ -96,14 +99,14 @@ def softmax_moments(
     if not ((variances >= 0) & (variances <= LARGEST)).all():
         outside = variances[~((variances >= 0) & (variances <= LARGEST))]
         raise invalid("variances", "must be in [0, 100]", float(outside[0]))
-    shape = (4, counts.size, variances.size)
+    shape = (6, counts.size, variances.size)
     moments = np.empty(shape)
     for column, variance in enumerate(variances):
         moments[:, :, column] = _averaged(counts, float(variance), law)
     return SoftmaxMoments(*moments)
 
 
-def _averaged(n: Float64[np.ndarray, " N"], variance: float, law: RowLaw) -> Float64[np.ndarray, "4 N"]:
+def _averaged(n: Float64[np.ndarray, " N"], variance: float, law: RowLaw) -> Float64[np.ndarray, "6 N"]:
     """All moments at one variance, averaged over the logits' common part where it does not cancel."""
     common = 0.0 if law.total is None else max(law.total - variance, 0.0)
     if common == 0 or (law.softcap is None and law.sink is None):
@@ -116,7 +119,7 @@ def _averaged(n: Float64[np.ndarray, " N"], variance: float, law: RowLaw) -> Flo
 
 def _moments_at(
     n: Float64[np.ndarray, " N"], variance: float, shift: float, law: RowLaw
-) -> Float64[np.ndarray, "4 N"]:
+) -> Float64[np.ndarray, "6 N"]:
     """All moments for all counts at one variance, the logits' mean being ``shift``."""
     if variance == 0:
         return _equal_logits(n, shift, law)
@@ -132,25 +135,28 @@ def _moments_at(
     once = plain if law.softcap is None else _laplace(log_t, capped, weights * slope)
     twice = plain if law.softcap is None else _laplace(log_t, capped, weights * slope**2)
     log_phi = np.log(plain[0])
-    fixed = 0.0 if law.sink is None else -np.exp(log_t + law.sink)
+    fixed = np.zeros_like(log_t) if law.sink is None else -np.exp(log_t + law.sink)
     others = np.exp((n[:, None] - 1) * log_phi + fixed)
-    pair = np.exp((n[:, None] - 2) * log_phi + fixed)
+    two_less = np.exp((n[:, None] - 2) * log_phi + fixed)
     total = n * (others @ plain[1]) if law.sink is None else np.full_like(n, 1 / LOG_STEP)
     mean = others @ plain[1] / total
     second = others @ plain[2] / total
     response = (others @ once[1] - others @ once[2]) / total
     two, three, four = (others @ twice[p] / math.gamma(p) for p in (2, 3, 4))
-    key = (two - 2 * three + four + (n - 1) * (pair @ (twice[2] * plain[2])) / math.gamma(4)) / total
-    return np.stack([mean, second, response, key])
+    key = (two - 2 * three + four + (n - 1) * (two_less @ (twice[2] * plain[2])) / math.gamma(4)) / total
+    pair = two_less @ plain[1] ** 2 / total
+    whole = others @ (twice[2] * fixed**2) / math.gamma(4) / total
+    return np.stack([mean, second, response, key, pair, whole])
 
 
-def _equal_logits(n: Float64[np.ndarray, " N"], shift: float, law: RowLaw) -> Float64[np.ndarray, "4 N"]:
+def _equal_logits(n: Float64[np.ndarray, " N"], shift: float, law: RowLaw) -> Float64[np.ndarray, "6 N"]:
     """The moments of a row whose logits are all ``shift``."""
     at = np.array([shift])
     slope = float(_slope(at, law.softcap)[0])
     fixed = 0.0 if law.sink is None else math.exp(law.sink - float(_capped(at, law.softcap)[0]))
     p = 1 / (n + fixed)
-    return np.stack([p, p**2, p * (1 - p) * slope, p**2 * (1 - 2 * p + n * p**2) * slope**2])
+    key, whole = p**2 * (1 - 2 * p + n * p**2) * slope**2, (p * (1 - n * p) * slope) ** 2
+    return np.stack([p, p**2, p * (1 - p) * slope, key, p**2, whole])
 
 
 def _capped(z: Float64[np.ndarray, " Z"], softcap: float | None) -> Float64[np.ndarray, " Z"]:

@@ -34,7 +34,10 @@ class Damped:
 
     def average(self, x: Pairs) -> Mean:
         """X A^T F and F A X A^T F."""
-        mean = self.positions.average(x)
+        return self.damped(self.positions.average(x))
+
+    def damped(self, mean: Mean) -> Mean:
+        """The averages by FA from those by A."""
         return Mean(mean.half * self.kept, mean.full.scaled(self.kept))
 
     def adjoint(self, x: Pairs) -> Mean:
@@ -51,8 +54,10 @@ class Damped:
         return self.positions.adjoint_centred(x.scaled(self.kept), b * self.kept)
 
 
-def kept_beside_sink(scores: Scores, counts: Vector) -> Vector:
-    r"""\(F_i = E\sum_jA_{ij}\) over what query i sees; \(n/(n + e^s)\) at v = 0. Exact for unrelated tokens."""
+def kept_beside_sink(scores: Scores, counts: Vector) -> Vector | None:
+    r"""\(E\sum_jA_{ij}\) over unrelated tokens, \(n/(n + e^s)\) at v = 0; None without a sink."""
+    if scores.sink is None:
+        return None
     kinds, kind = np.unique(counts, return_inverse=True)
     mean = row_moments(scores, kinds, np.array([scores.variance])).mean[:, 0]
     return np.asarray((kinds * mean)[kind])
