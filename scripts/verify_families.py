@@ -23,7 +23,7 @@ from families.tiny import TINY  # noqa: E402
 
 FIGURES = ROOT / "src" / "catenary" / "configs" / "standing.json"
 PAGE = ROOT / "docs" / "families.md"
-NETWORKS = 96
+NETWORKS = 64
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
     figures: dict[str, Any] = json.loads(FIGURES.read_text("utf-8"))["types"] if FIGURES.exists() else {}
     for model_type in () if options.docs else options.types or TINY:
         figures[model_type] = measure(model_type)
-        print(model_type, figures[model_type], flush=True)
+        print(model_type, json.dumps(figures[model_type]), flush=True)
         save(figures)
     PAGE.write_text(page(), "utf-8")
 

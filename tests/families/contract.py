@@ -77,7 +77,8 @@ def plain(architecture: Architecture) -> Architecture:
 
 
 def _plain_steps(layer: Layer, architecture: Architecture) -> list[Step]:
-    found = [norm for part in (*layer.branches, *layer.steps) for norm in (part.before, part.after)]
+    parts: list[Branch | Step] = [*layer.branches, *layer.steps]
+    found = [norm for part in parts for norm in (part.before, part.after)]
     norm = next(norm for norm in (architecture.final_norm, *found) if norm)
     steps = []
     for branch in layer.branches:
