@@ -11,12 +11,15 @@ import pytest
 
 import catenary as ct
 from builders import gpt2_like, qwen2_like, smollm2_like
+from catenary.architecture import Chunk, HeadGroup
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.quantity import JACOBIAN_NORM
 from catenary.theory.birth import exact_energies
 from catenary.theory.card import Regime, birth_card, token_spread
 from catenary.theory.coarse import coarse_energies
 from catenary.theory.embedding import embedded
+from catenary.theory.repeats_law import repeated_energies
+from catenary.theory.repeats_long import long_energies
 from catenary.theory.theories import THEORIES
 
 SMALL = qwen2_like(width=64, depth=2, heads=4, kv_heads=2, head_dim=16, ffn=96)
@@ -37,16 +40,45 @@ def test_known_norms_of_qwen2() -> None:
     np.testing.assert_allclose(profile.values[[0, 255, 511]], expected, rtol=1e-4)
 
 
-def test_auto_is_exact_up_to_512_and_with_ids() -> None:
+def test_auto_is_exact_up_to_512() -> None:
     def method(**arguments: Any) -> str:
         return str(ct.predict(SMALL, **arguments).provenance["options"]["method"])
 
     assert method(length=512) == "exact"
     assert method(length=513) == "coarse"
-    assert method(length=513, ids=np.arange(513)) == "exact"
+    assert method(length=513, ids=np.arange(513)) == "coarse"
+    assert method(length=513, ids=np.arange(513), coupling="first-order") == "exact"
     assert method(length=100, method="coarse") == "coarse"
     values = ct.predict(SMALL, length=700, repeat_probability=0.01).values
     np.testing.assert_allclose(values, np.sqrt(64 * coarse_energies(SMALL, 700, 0.01)), rtol=1e-14)
+
+
+def test_which_law_ids_get() -> None:
+    """Distinct ids the strong law, repeated ones that of repeats, and the pair rate where that does not reach."""
+    ids = np.arange(96) % 60
+    known = ct.predict(SMALL, length=96, ids=ids)
+    np.testing.assert_array_equal(known.values, np.sqrt(64 * repeated_energies(SMALL, ids)))
+    coarse = ct.predict(SMALL, length=96, ids=ids, method="coarse")
+    np.testing.assert_array_equal(coarse.values, np.sqrt(64 * long_energies(SMALL, ids)))
+    distinct = ct.predict(SMALL, length=96, ids=np.arange(96), method="coarse")
+    np.testing.assert_array_equal(distinct.values, ct.predict(SMALL, length=96, method="coarse").values)
+    laws = [p.provenance["tokens"]["law"] for p in (known, coarse, distinct)]
+    assert laws == ["repeated", "repeated", "distinct"]
+    assert known.card is not None
+    assert "Repeated tokens and RoPE are in it" in " ".join(known.card.statements)
+
+    layer = SMALL.layers[0].with_mixers(
+        replace(SMALL.layers[0].attention, groups=(HeadGroup(SMALL.layers[0].attention.heads, Chunk(32)),))
+    )
+    chunked = replace(SMALL, layers=(layer,) * 2)
+    for method in ("exact", "coarse"):
+        profile = ct.predict(chunked, length=96, ids=ids, method=method)
+        assert profile.provenance["tokens"]["law"] == "pairs"
+        assert profile.card is not None
+        assert "was not used: the law of repeated tokens covers" in " ".join(profile.card.statements)
+    rate = 36 * 2 / (96 * 95)
+    same = ct.predict(chunked, length=96, repeat_probability=rate, method="coarse")
+    np.testing.assert_allclose(profile.values, same.values, rtol=1e-12)
 
 
 def test_windows_are_averaged_as_squares() -> None:
@@ -97,7 +129,7 @@ def test_repeats_change_the_profile_and_a_repeat_probability_stands_for_them() -
         ({"length": 8, "ids": np.linspace(0, 1, 8)}, "ids must be whole numbers"),
         ({"length": 8, "ids": np.arange(-1, 7)}, "ids must be >= 0, got -1"),
         ({"length": 8, "ids": np.arange(8), "repeat_probability": 0.1}, "must be left out where ids are given"),
-        ({"length": 8, "ids": np.arange(8), "method": "coarse"}, "cannot hold token ids"),
+        ({"length": 8, "ids": np.arange(8), "method": "coarse", "coupling": "uniform"}, "strong coupling only"),
         ({"length": 30_000, "method": "exact"}, "use method='coarse'"),
     ],
 )
@@ -143,12 +175,14 @@ def test_provenance_is_json_and_says_what_was_done() -> None:
 # --- validity card --------------------------------------------------------------------------------------------
 
 
-def card(variance: float, length: int = 256, width: int = 256, coupling: str = "strong", repeated: bool = False) -> Any:
+def card(
+    variance: float, length: int = 256, width: int = 256, coupling: str = "strong", tokens: Any = "distinct"
+) -> Any:
     std = (variance**0.5 / width) ** 0.5
     architecture = replace(
         qwen2_like(width=width, depth=1, std=std), assumed=("rms_norm_eps = 1e-6",), not_expressed=("soft-capping",)
     )
-    return birth_card(architecture, Regime(length, coupling, repeated))
+    return birth_card(architecture, Regime(length, coupling, tokens))
 
 
 def test_expected_error_by_regime() -> None:
@@ -157,8 +191,10 @@ def test_expected_error_by_regime() -> None:
     assert card(2.7).expected_median_error == 0.05
     assert card(12.0).expected_median_error is None
     assert card(0.5, length=2048).expected_median_error is None
-    assert card(0.3, repeated=True).expected_median_error == 0.03
-    assert card(2.0, repeated=True).expected_median_error == 0.17
+    assert card(0.3, tokens="pairs").expected_median_error == 0.03
+    assert card(2.0, tokens="pairs").expected_median_error == 0.17
+    assert card(1.0, tokens="repeated").expected_median_error == 0.03
+    assert card(2.0, tokens="repeated").expected_median_error == 0.04
     assert card(2.0, coupling="first-order").expected_median_error == 0.2
     assert card(2.0, coupling="uniform").expected_median_error is None
 
@@ -171,7 +207,7 @@ def test_token_spread_passes_through_what_was_measured() -> None:
 
 
 def test_the_card_says_where_to_stop() -> None:
-    text = " ".join(card(2.0, length=2048, repeated=True).statements)
+    text = " ".join(card(2.0, length=2048, tokens="pairs").statements)
     assert "Length/width is 8" in text
     assert "last token is up to 0.2 dex too high" in text
     assert "pool at least 100" in text

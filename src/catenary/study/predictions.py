@@ -10,10 +10,6 @@ from catenary.profile import Profile
 from catenary.study.config import Tokens
 from catenary.text.windows import Windows
 
-EXACT_LENGTH = 512
-"""Up to here the law is evaluated with the ids of every window (O(layers * L^2) each); above, with their pair-repeat
-rate alone, whose cost does not depend on L."""
-
 _WORDS: Mapping[Tokens, str] = {
     "random": "distinct tokens",
     "zipf": "Zipf tokens",
@@ -24,14 +20,11 @@ _WORDS: Mapping[Tokens, str] = {
 
 def predict_for(architecture: Architecture, length: int, tokens: Tokens, windows: Windows | None) -> Profile:
     """The birth law for one condition; ``windows`` are needed wherever tokens repeat."""
-    from catenary.text.synthetic import repeat_probability
     from catenary.theory.prediction import predict
 
     if tokens == "random" or windows is None:
         profile = predict(architecture, length=length)
-    elif length <= EXACT_LENGTH:
-        profile = predict(architecture, length=length, ids=windows.ids)
     else:
-        profile = predict(architecture, length=length, repeat_probability=repeat_probability(windows.ids))
+        profile = predict(architecture, length=length, ids=windows.ids)
     label = f"predicted at birth, {_WORDS[tokens]}"
     return replace(profile, label=label, provenance={**profile.provenance, "condition": tokens})

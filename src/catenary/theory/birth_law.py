@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, final
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 
 from catenary.architecture import Architecture
 from catenary.errors import NotApplicable, invalid, unknown
@@ -17,10 +17,12 @@ from catenary.profile import Profile
 from catenary.protocols import TokenLaw
 from catenary.quantity import JACOBIAN_NORM
 from catenary.theory.birth import check_exact_memory, exact_energies
-from catenary.theory.card import MEASURED_REACH, Regime, birth_card
+from catenary.theory.card import MEASURED_REACH, Regime, TokenKnowledge, birth_card
 from catenary.theory.coarse import coarse_energies
 from catenary.theory.couplings import COUPLINGS
 from catenary.theory.embedding import embedded
+from catenary.theory.repeats_law import repeated_energies
+from catenary.theory.repeats_long import long_energies
 from catenary.theory.theories import THEORIES, check_options
 
 METHODS = ("auto", "exact", "coarse")
@@ -53,48 +55,74 @@ class BirthLaw:
         Args:
             architecture: what the config says.
             length: L >= 2.
-            tokens: ids, or their repeat probability.
+            tokens: ids, or their repeat probability. With ids and the strong coupling the law of repeated tokens
+                is used, exact up to 512 tokens and by frequency class above; where it does not cover the
+                architecture, repeats enter the embeddings' covariance alone and the card says so.
             options: ``coupling`` ("strong", "first-order", "uniform"), ``method`` ("auto", "exact", "coarse"),
                 ``finite_width`` (True: with the 1/d overlap of unrelated tokens).
 
         Raises:
             InvalidInput: an unknown option or value, or an exact prediction that would take more than 16 GiB.
-            NotApplicable: ids with method "coarse", or an architecture outside the law.
+            NotApplicable: an architecture outside the law, or ids with method "coarse" and another coupling.
         """
         choice = _choice(options, length, tokens)
         reach = architecture.causal_up_to
         if reach is not None and length > reach:
             raise NotApplicable(
-                f"length must be at most {reach} for this config, got {length}: beyond that many tokens the data chooses "
-                "which ones attention sees, and no law from the config alone holds"
+                f"length must be at most {reach} for this config, got {length}: beyond that many tokens the data "
+                "chooses which ones attention sees, and no law from the config alone holds"
             )
-        if choice.method == "exact":
-            check_exact_memory(length, architecture.depth)
-            start = embedded(architecture, _equal(tokens, length))
-            energies = exact_energies(architecture, start, choice.coupling, choice.finite_width)
-        else:
-            energies = coarse_energies(
-                architecture, length, tokens.repeat_probability, choice.coupling, choice.finite_width
-            )
-        repeated = tokens.repeat_probability > 0
-        if tokens.ids is not None:
-            repeated = np.unique(tokens.ids).size < length
+        solved = _solve(architecture, length, tokens, choice)
         effect = _finite_width_effect(architecture, length, choice)
         words = "" if choice.coupling == "strong" else f", {choice.coupling} coupling"
         return Profile(
-            np.sqrt(architecture.width * energies),
+            np.sqrt(architecture.width * solved.energies),
             JACOBIAN_NORM,
             f"predicted at birth{words}",
             "expectation",
-            card=birth_card(architecture, Regime(length, choice.coupling, repeated, effect)),
+            card=birth_card(architecture, Regime(length, choice.coupling, solved.tokens, effect, solved.reason)),
             provenance={
                 "theory": self.name,
                 "length": length,
                 "options": asdict(choice),
-                "tokens": _token_summary(tokens),
+                "tokens": _token_summary(tokens) | {"law": solved.tokens},
                 "architecture": architecture_summary(architecture),
             },
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Energies, what the law knew of the tokens, and why it did not know more."""
+
+    energies: Float64[np.ndarray, " L"]
+    tokens: TokenKnowledge
+    reason: str = ""
+
+
+def _solve(architecture: Architecture, length: int, tokens: TokenLaw, choice: Choice) -> Solved:
+    """Run the recursion that fits the tokens: distinct ones, known ids with repeats, or a rate of repeats."""
+    ids, reason = tokens.ids, ""
+    repeated = ids is not None and np.unique(ids).size < length
+    if ids is not None and repeated and choice.coupling == "strong":
+        solve = repeated_energies if choice.method == "exact" else long_energies
+        try:
+            return Solved(solve(architecture, ids, choice.finite_width), "repeated")
+        except NotApplicable as error:
+            reason = str(error)
+    known: TokenKnowledge = "pairs" if repeated or tokens.repeat_probability > 0 else "distinct"
+    if choice.method == "exact":
+        check_exact_memory(length, architecture.depth)
+        start = embedded(architecture, _equal(tokens, length))
+        return Solved(exact_energies(architecture, start, choice.coupling, choice.finite_width), known, reason)
+    rate = tokens.repeat_probability if ids is None else _pair_rate(ids)
+    return Solved(coarse_energies(architecture, length, rate, choice.coupling, choice.finite_width), known, reason)
+
+
+def _pair_rate(ids: Int64[np.ndarray, " L"]) -> float:
+    """Share of pairs of different positions that hold the same token."""
+    counts = np.unique(ids, return_counts=True)[1].astype(np.float64)
+    return float(counts @ (counts - 1)) / (ids.size * (ids.size - 1))
 
 
 def architecture_summary(architecture: Architecture) -> dict[str, Any]:
@@ -116,11 +144,11 @@ def _choice(options: Mapping[str, Any], length: int, tokens: TokenLaw) -> Choice
     if not isinstance(finite_width, bool):
         raise invalid("finite_width", "must be True or False", finite_width)
     if method == "auto":
-        method = "exact" if length <= EXACT_UP_TO or tokens.ids is not None else "coarse"
-    if method == "coarse" and tokens.ids is not None:
+        method = "exact" if length <= EXACT_UP_TO or (tokens.ids is not None and coupling != "strong") else "coarse"
+    if method == "coarse" and tokens.ids is not None and coupling != "strong":
         raise NotApplicable(
-            "method 'coarse' groups positions that look alike and cannot hold token ids; use method='exact', "
-            "or repeat_probability, the share of pairs of positions with equal ids"
+            f"method 'coarse' holds token ids with the strong coupling only, not {coupling!r}; use method='exact', or "
+            "repeat_probability, the share of pairs of positions with equal ids"
         )
     return Choice(coupling, method, finite_width)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -75,7 +77,8 @@ def predict(
     windows = _windows(ids, length)
     # Only which positions hold equal ids matters, so windows with one pattern are predicted once.
     patterns, counts = np.unique([_pattern(row) for row in windows], axis=0, return_counts=True)
-    parts = [law.predict(architecture, length, TokenLaw(pattern), options) for pattern in patterns]
+    with ThreadPoolExecutor(min(len(patterns), os.cpu_count() or 1)) as pool:
+        parts = list(pool.map(lambda ids: law.predict(architecture, length, TokenLaw(ids), options), patterns))
     energy = np.average([part.values**2 for part in parts], axis=0, weights=counts)
     most_repeated = min(range(len(parts)), key=lambda k: np.unique(patterns[k]).size)
     profile = replace(parts[most_repeated], values=np.sqrt(energy))
