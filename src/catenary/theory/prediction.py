@@ -83,7 +83,8 @@ def predict(
     most_repeated = min(range(len(parts)), key=lambda k: np.unique(patterns[k]).size)
     profile = replace(parts[most_repeated], values=np.sqrt(energy))
     digest = sha256(np.ascontiguousarray(windows, dtype="<i8").tobytes()).hexdigest()
-    return _stamped(profile, {"tokens": {"windows": len(windows), "patterns": len(parts), "ids_sha256": digest}})
+    known = {**profile.provenance.get("tokens", {}), "windows": len(windows), "patterns": len(parts)}
+    return _stamped(profile, {"tokens": known | {"ids_sha256": digest}})
 
 
 def _stamped(profile: Profile, more: dict[str, Any]) -> Profile:
