@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from catenary.errors import invalid
 from catenary.kinetic.integrate import checked_steps, duration
-from catenary.kinetic.system import Angles, System, angles_of
+from catenary.kinetic.system import Angles, Cotangents, System, angles_of, cotangents_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +19,7 @@ class Sensitivity:
 
 
 def sensitivity(
-    system: System, start: Angles, t: float, *, cotangents: Angles | None = None, steps: int | None = None
+    system: System, start: Angles, t: float, *, cotangents: Cotangents | None = None, steps: int | None = None
 ) -> Sensitivity:
     r"""The final angles by ``flow``, and \(\sum_j p_j\,\partial\theta_j(t)/\partial\theta_i(0)\) for every i.
 
@@ -46,9 +45,7 @@ def sensitivity(
         gradient = np.zeros(angles.shape)
         gradient[..., -1] = 1.0
     else:
-        gradient = angles_of("cotangents", cotangents, system.tokens)
-        if gradient.shape != angles.shape:
-            raise invalid("cotangents", f"must have the start's shape {angles.shape}", gradient.shape)
+        gradient = cotangents_of(cotangents, angles)
     h = t / count
     stages = []
     for _ in range(count):

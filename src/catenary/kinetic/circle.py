@@ -12,7 +12,7 @@ from catenary.compiled import run_compiled
 from catenary.errors import invalid
 from catenary.kinetic.arguments import Array, at_least_zero, concentration, one_number, positive
 from catenary.kinetic.circle_loops import drift_loop, pull_back_loop
-from catenary.kinetic.system import Angles, angles_of, interaction_rates, token_count
+from catenary.kinetic.system import Angles, Cotangents, angles_of, cotangents_of, interaction_rates, token_count
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Circle:
         run_compiled(drift_loop, flat, scan.decays, scan.shares, scan.inverse, scan.strengths, out, reorder=True)
         return out.reshape(rows.shape)
 
-    def pull_back(self, angles: Angles, cotangents: Angles) -> Angles:
+    def pull_back(self, angles: Angles, cotangents: Cotangents) -> Angles:
         r"""\((J^\top p)_k = \sum_j p_j\, \partial F_j/\partial\theta_k\) by a forward and a backward scan.
 
         \[ (J^\top p)_k = p_k \sum_{l<k} \omega_{k,l} w''(\theta_k - \theta_l)
@@ -106,9 +106,7 @@ class Circle:
         """
         scan = self._scan
         rows = angles_of("angles", angles, self.tokens)
-        given = angles_of("cotangents", cotangents, self.tokens)
-        if given.shape != rows.shape:
-            raise invalid("cotangents", f"must have the angles' shape {rows.shape}", given.shape)
+        given = cotangents_of(cotangents, rows)
         flat = np.ascontiguousarray(rows.reshape(-1, self.tokens))
         sent = np.ascontiguousarray(given.reshape(-1, self.tokens))
         out = np.empty_like(flat)

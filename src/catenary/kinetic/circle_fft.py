@@ -11,7 +11,7 @@ from jaxtyping import Complex128, Float64
 
 from catenary.errors import invalid
 from catenary.kinetic.arguments import concentration, one_number
-from catenary.kinetic.system import Angles, angles_of, interaction_rates, token_count
+from catenary.kinetic.system import Angles, Cotangents, angles_of, cotangents_of, interaction_rates, token_count
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,10 @@ class PositionalCircle:
             total += rate / n * (wave * table.earlier(wave.conj())).imag
         return -2 * table.inverse * total
 
-    def pull_back(self, angles: Angles, cotangents: Angles) -> Angles:
+    def pull_back(self, angles: Angles, cotangents: Cotangents) -> Angles:
         r"""\(J^\top p\), with the meaning and the errors of ``Circle.pull_back``."""
         rows = angles_of("angles", angles, self.tokens)
-        given = angles_of("cotangents", cotangents, self.tokens)
-        if given.shape != rows.shape:
-            raise invalid("cotangents", f"must have the angles' shape {rows.shape}", given.shape)
+        given = cotangents_of(cotangents, rows)
         table = self._table
         sent = given * table.inverse
         step = np.exp(1j * rows)

@@ -18,6 +18,9 @@ from catenary.kinetic.modes import NEGLIGIBLE, mode_rate
 Angles = Float64[np.ndarray, "*batch tokens"]
 """One angle per token, in radians, not folded into a period."""
 
+Cotangents = Float64[np.ndarray, "*copies entries"]
+"""One number per angle; another shape is refused in words."""
+
 
 class System(Protocol):
     r"""Tokens on the circle, each drawn towards earlier ones:
@@ -43,7 +46,7 @@ class System(Protocol):
     def drift(self, angles: Angles) -> Angles:
         """F, the angles' speed."""
 
-    def pull_back(self, angles: Angles, cotangents: Angles) -> Angles:
+    def pull_back(self, angles: Angles, cotangents: Cotangents) -> Angles:
         r"""\(J^\top p\) for the Jacobian \(J_{jk} = \partial F_j/\partial\theta_k\) and p = ``cotangents``."""
 
 
@@ -59,6 +62,14 @@ def angles_of(name: str, angles: Angles, tokens: int) -> Angles:
     array = real(name, angles)
     if array.ndim == 0 or array.shape[-1] != tokens:
         raise invalid(name, f"must have {tokens} tokens along the last axis", array.shape)
+    return array
+
+
+def cotangents_of(cotangents: Cotangents, angles: Angles) -> Angles:
+    """``cotangents`` as finite float64 if they are shaped like the angles."""
+    array = real("cotangents", cotangents)
+    if array.shape != angles.shape:
+        raise invalid("cotangents", f"must have the angles' shape {angles.shape}", array.shape)
     return array
 
 
