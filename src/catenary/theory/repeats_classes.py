@@ -115,7 +115,7 @@ class ClassMeeting:
         """b: mean likeness of different tokens per row."""
         return np.asarray(np.clip(self._mean(self.different), 0, 1 - WEAKEST))
 
-    def relative(self, keys: Matrix) -> Matrix:
+    def relative(self, keys: Float64[np.ndarray, " *shape"]) -> Float64[np.ndarray, " *shape"]:
         """(X - b)/(1 - b), at most 1, with b of the last row."""
         common = self.background[-1]
         return np.asarray((np.minimum(keys, 1) - common) / (1 - common))

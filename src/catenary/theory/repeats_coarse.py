@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float64
@@ -36,7 +37,7 @@ class Sorts:
         """The product, sort by sort."""
         return Sorts(self.different * other.different, self.equal * other.equal, self.itself * other.itself)
 
-    def map(self, function: Callable[[Matrix], Matrix]) -> Sorts:
+    def map(self, function: Callable[[Any], Any]) -> Sorts:
         """A function of every value."""
         return Sorts(function(self.different), function(self.equal), function(self.itself))
 
