@@ -3,6 +3,7 @@
 from catenary.kinetic.extrema import Extremum as Extremum
 from catenary.kinetic.extrema import extrema as extrema
 from catenary.kinetic.extrema import heads_profile as heads_profile
+from catenary.kinetic.linear import linear_response as linear_response
 from catenary.kinetic.minimum import REGIMES as REGIMES
 from catenary.kinetic.minimum import InteriorMinimum as InteriorMinimum
 from catenary.kinetic.minimum import interior_minimum as interior_minimum
@@ -12,6 +13,12 @@ from catenary.kinetic.modes import mode_rate as mode_rate
 from catenary.kinetic.modes import mode_weight as mode_weight
 from catenary.kinetic.phase import PhaseDiagram as PhaseDiagram
 from catenary.kinetic.phase import phase_diagram as phase_diagram
+from catenary.kinetic.positional import Exponentials as Exponentials
+from catenary.kinetic.positional import PositionalKernel as PositionalKernel
+from catenary.kinetic.positional import PowerLaw as PowerLaw
+from catenary.kinetic.positional import Weighting as Weighting
+from catenary.kinetic.positional import critical_rate as critical_rate
+from catenary.kinetic.positional import positional_t_crit as positional_t_crit
 from catenary.kinetic.primitives import graphon as graphon
 from catenary.kinetic.primitives import log_warp_ratio as log_warp_ratio
 from catenary.kinetic.primitives import source_at as source_at
@@ -31,3 +38,5 @@ from catenary.kinetic.thresholds import hump_onset as hump_onset
 from catenary.kinetic.thresholds import t_crit as t_crit
 from catenary.kinetic.thresholds import t_monotone as t_monotone
 from catenary.kinetic.thresholds import t_sufficient as t_sufficient
+from catenary.kinetic.volterra import positional_profile as positional_profile
+from catenary.kinetic.volterra import positional_response as positional_response
