@@ -46,8 +46,8 @@ class Theory(Protocol):
 class Family(Protocol):
     """One model family: which ``model_type`` it reads and how its config maps to an Architecture.
 
-    ``defaults`` holds what transformers' config class takes for a field that is left out; fields that are not in
-    it are required.
+    ``defaults`` holds what is taken for a field that is left out, beyond what transformers' own class of the type
+    takes, which need not be repeated; other fields are required.
     """
 
     model_types: tuple[str, ...]

@@ -29,8 +29,6 @@ class Described:
 
     def read(self, fields: Fields) -> Architecture:
         """The architecture; raises ``InvalidInput`` naming the field at fault."""
-        if self.approximate:
-            fields.note(f"approximate: {self.approximate}")
         return self.reader(fields)
 
 

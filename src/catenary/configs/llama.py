@@ -87,10 +87,9 @@ def doge(fields: Fields) -> Architecture:
     if window is not None:
         raise NotApplicable(f"doge with sliding_window={window}: its own mask is laid over the window's")
     kept = fields.integer("keep_window_size", most=limits.POSITIONS)
-    fields.note(f"above keep_window_size={kept} tokens doge keeps {kept} keys of each query, which is not described")
     sizes = read_sizes(fields)
-    turning = read_turning(fields, sizes.head_dim)
-    return llama_decoder(fields, sizes, attentions(sizes, turnings=turning, qk_norm=True))
+    heads = attentions(sizes, turnings=read_turning(fields, sizes.head_dim), qk_norm=True)
+    return replace(llama_decoder(fields, sizes, heads), causal_up_to=kept)
 
 
 @reads("arcee")

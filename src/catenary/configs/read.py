@@ -16,6 +16,7 @@ from catenary.configs.fields import Fields
 from catenary.configs.locate import locate_config
 from catenary.configs.received import received
 from catenary.configs.refusals import REFUSALS
+from catenary.configs.standing import measured_errors, standing
 from catenary.errors import InvalidInput, NotApplicable, invalid
 
 QUANTISED = ("quantization_config", "quantization", "quip_params")
@@ -87,6 +88,10 @@ def _read(config: Mapping[str, Any], std: float | None) -> Architecture:
             fields.note(f"{key}: quantised weights keep the shape; their rounding is not described")
     if config.get("auto_map"):
         fields.note(f"auto_map names the model's own code; transformers' own {model_type} class is described")
+    found = standing(model_type)
+    if found.kind == "approximate":
+        error = measured_errors().get(model_type, {}).get("median")
+        fields.note(f"approximate: {found.reason}" + (f"; measured error {error:.2g} dex" if error else ""))
     architecture = family.read(fields)
     if std is not None:
         instead = received(part.get(std_field, "class default"))
