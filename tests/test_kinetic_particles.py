@@ -198,6 +198,21 @@ def test_cluster_answers_as_the_closed_form_with_first_order_in_tokens() -> None
     assert max(own) < 1e-6  # the same at every N: only the token's own decay, and the steps' error
 
 
+def test_cluster_under_a_power_law_reaches_the_volterra_solution() -> None:
+    """Values at c = 2 of the resolvent for b = (1 + 5x)^-2, from the source-profile equation (16 nodes a panel)."""
+    sources, resolvent = np.array([0.2, 0.5, 0.9]), np.array([4.552607115246, 5.249394904336, 9.053172395034])
+    beta = 0.1
+    t = 2 / (beta * math.exp(beta))
+    found = []
+    for tokens in (160, 320, 640):
+        system = PositionalCircle(tokens, beta, power_law)
+        answer = sensitivity(system, np.zeros(tokens), t, steps=40).gradient
+        found.append(answer[np.rint(sources * tokens).astype(int) - 1] * tokens * math.exp(2))
+    errors = [float(np.abs(one / resolvent - 1).max()) for one in found]
+    assert order(errors) == pytest.approx(1, abs=0.05)
+    np.testing.assert_allclose(2 * found[2] - found[1], resolvent, rtol=2e-3)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

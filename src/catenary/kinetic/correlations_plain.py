@@ -77,10 +77,12 @@ class Conditional:
     \[ N\Bigl[\operatorname{mean}_q \kappa(Y_q - p_q) - \operatorname{mean}_{q,q'} \kappa(Y_q - p_{q'})\Bigr], \]
 
     \(Y_q\) the last token's end when the source starts at \(p_q\). Modes that are multiples of m drop out, so m must
-    exceed the highest mode that matters; fewer points are refused.
+    exceed the highest mode that matters in the limit (``Readout.highest_relevant_mode``); fewer points are refused.
+    The term of order 1/N comes from products of two modes. By default m exceeds twice the highest mode, which keeps
+    them too.
 
     Args:
-        points: m; one more than the highest relevant mode if not given.
+        points: m; one more than twice the highest relevant mode if not given.
     """
 
     points: int | None = None
@@ -88,7 +90,7 @@ class Conditional:
     def _count(self, question: Question) -> int:
         highest = question.readout.highest_relevant_mode(question.system.beta, question.t)
         if self.points is None:
-            return highest + 1
+            return 2 * highest + 1
         if isinstance(self.points, bool) or not isinstance(self.points, int) or self.points <= highest:
             rule = f"must be a whole number above {highest}, the highest mode that carries more than 1e-4 of the sum"
             raise invalid("points", rule, self.points, "modes that are multiples of points are lost")
