@@ -193,9 +193,9 @@ def test_what_tokens_share_moves_them_against_a_sink() -> None:
     """Correlation .9 over 5 tokens: beside a sink the common part of the logits counts."""
     x, d = np.full((5, 5), 0.9) + 0.1 * np.eye(5), gradients(5)
     heads = replace(attention(Causal(), variance=2.0), sink=Sink(0.0))
-    (forward, backward), (out, back) = law(heads, x, d), sampled(heads, x, d, 4000)
-    np.testing.assert_allclose(forward.diagonal(), out.diagonal(), rtol=0.03)
-    np.testing.assert_allclose(backward.diagonal(), back.diagonal(), rtol=0.13)
+    (forward, backward), (out, back) = law(heads, x, d), sampled(heads, x, d, 1500)
+    np.testing.assert_allclose(forward.diagonal(), out.diagonal(), rtol=0.04)
+    np.testing.assert_allclose(backward.diagonal(), back.diagonal(), rtol=0.15)
 
 
 @pytest.mark.parametrize("slope", [0.5, 0.25, 0.06])
