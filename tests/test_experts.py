@@ -117,18 +117,22 @@ def test_impossible_choices_are_refused() -> None:
         routing(replace(MIXTRAL, groups=3), 0.4)
 
 
+@pytest.mark.parametrize("rho", [0.9, 1.0])
 @pytest.mark.parametrize("kind", ["experts", "gate"])
-def test_a_layer_of_experts_matches_automatic_differentiation(kind: str) -> None:
-    """Phi and chi of top 2 of 4 gated experts with a shared one, or of a gated output, against drawn layers."""
+def test_a_layer_of_experts_matches_automatic_differentiation(kind: str, rho: float) -> None:
+    """Phi and chi of top 2 of 4 gated experts with a shared one, or of a gated output, against drawn layers.
+
+    At rho = 1 the draws scatter by 5 %; the router's own gradient is a tenth of chi and more.
+    """
     torch = pytest.importorskip("torch")
-    width, inner, std, router, rho = 48, 40, 0.16, 0.13, 0.9
+    width, inner, std, router = 48, 40, 0.16, 0.2
     shared = FeedForward(inner, True, "silu", std, std, gate=Gate(router, "token"))
     branch = shared
     if kind == "experts":
         branch = FeedForward(inner, True, "silu", std, std, Experts(4, 2, router, "softmax-top", shared=shared))
     kernels = feed_forward_kernels(branch, width)
     forward, backward = [], []
-    for seed in range(50):
+    for seed in range(100):
         drawn = torch.Generator().manual_seed(seed)
 
         def normal(*shape: int, drawn: object = drawn):  # type: ignore[no-untyped-def]
