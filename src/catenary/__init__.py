@@ -21,6 +21,7 @@ _PUBLIC = {
     "Sample": "catenary.sample",
     "Shape": "catenary.shape",
     "Windows": "catenary.text.windows",
+    "birth_quantiles": "catenary.theory.sampled_quantiles",
     "chunked_windows": "catenary.text.chunked",
     "compare": "catenary.comparison",
     "describe": "catenary.shape",
@@ -32,8 +33,12 @@ _PUBLIC = {
     "read_config": "catenary.configs.read",
     "read_documents": "catenary.text.documents",
     "read_run": "catenary.store",
+    "sensitivities": "catenary.explore.sensitivity",
+    "survey": "catenary.explore.atlas",
     "vanilla_windows": "catenary.text.vanilla",
     "zipf_windows": "catenary.text.synthetic",
+    "vary": "catenary.explore.variation",
+    "write_atlas": "catenary.page.atlas",
     "write_report": "catenary.page.report",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -71,7 +72,7 @@ class Atlas:
                 (
                     row.model,
                     row.architecture.family,
-                    *(number(value) for value in row.numbers().values()),
+                    *(number(v) if math.isfinite(v) else "undefined" for v in row.numbers().values()),
                     number(row.architecture.logit_variance),
                     card.light if card else "",
                     row.knobs[0] if row.knobs else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,7 @@ class Variation:
                 rows.append((*values, *["-"] * len(SHOWN), f"refused: {variant.refusal}"))
             else:
                 shape = variant.shape
-                rows.append((*values, *(number(shape[name].value) for name in SHOWN), shape.verdict.words))
+                rows.append((*values, *(_shown(shape[name].value) for name in SHOWN), shape.verdict.words))
         return align(rows)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -126,6 +127,10 @@ def words(value: object) -> str:
     if value is None:
         return "none"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _shown(value: float) -> str:
+    return number(value) if math.isfinite(value) else "undefined"
 
 
 def _variant(config: Mapping[str, Any], changes: dict[str, object], length: int, options: Mapping[str, Any]) -> Variant:
