@@ -36,8 +36,9 @@ def cohere2_moe(fields: Fields) -> Architecture:
         ],
     )
     norm = read_norm(fields) if fields.has("rms_norm_eps") else read_norm(fields, "layer")
-    dense = None if all(where) else read_feed_forward(fields, sizes, width="prefix_dense_intermediate_size")
-    inner = mixed(where, _experts(fields, sizes), dense)
+    experts = _experts(fields, sizes)
+    dense = experts if all(where) else read_feed_forward(fields, sizes, width="prefix_dense_intermediate_size")
+    inner = mixed(where, experts, dense)
     share = 0.5 if _averaged(fields) else 1.0
     layers = [
         _layer(attention, network, norm, share if sparse else 1.0)

@@ -99,16 +99,13 @@ def after_dense(fields: Fields, depth: int, name: str = "first_k_dense_replace")
     return tuple(index >= first for index in range(depth))
 
 
-def mixed(where: Sequence[bool], sparse: FeedForward, dense: FeedForward | None) -> tuple[FeedForward, ...]:
-    """``sparse`` where a layer has experts, else ``dense``, which may be None where all layers have them."""
-    if dense is None:
-        assert all(where), "layers without experts need a dense network"
-        return (sparse,) * len(where)
+def mixed(where: Sequence[bool], sparse: FeedForward, dense: FeedForward) -> tuple[FeedForward, ...]:
+    """``sparse`` where a layer has experts, else ``dense``."""
     return tuple(sparse if flag else dense for flag in where)
 
 
 def sparse_and_dense(
     fields: Fields, sizes: Sizes, where: Sequence[bool], sparse: FeedForward, **dense: Any
 ) -> tuple[FeedForward, ...]:
-    """``mixed``, with the dense network read only where a layer has one."""
-    return mixed(where, sparse, None if all(where) else read_feed_forward(fields, sizes, **dense))
+    """``mixed`` with the config's dense network, whose width decides the shape even where no layer has one."""
+    return mixed(where, sparse, read_feed_forward(fields, sizes, **dense))

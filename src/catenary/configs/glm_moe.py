@@ -16,11 +16,10 @@ from catenary.configs.windows import FULL, SLIDING, full_every, kernels, read_ki
 
 @reads("glm4_moe", "sarvam_moe")
 def glm4_moe(fields: Fields) -> Architecture:
-    """QK-norm by ``use_qk_norm``; half of each head turns unless the config says otherwise."""
+    """QK-norm by ``use_qk_norm``; half of each head turns unless the config says otherwise, in Sarvam the whole."""
     sizes = read_sizes(fields)
-    heads = attentions(
-        sizes, turnings=read_turning(fields, sizes.head_dim, partial=0.5), qk_norm=fields.flag("use_qk_norm")
-    )
+    turning = read_turning(fields, sizes.head_dim, partial=1.0 if fields.family == "sarvam_moe" else 0.5)
+    heads = attentions(sizes, turnings=turning, qk_norm=fields.flag("use_qk_norm"))
     return _decoder(fields, sizes, heads, after_dense(fields, sizes.depth), grouped_experts(fields, sizes))
 
 
@@ -29,7 +28,7 @@ def solar_open(fields: Fields) -> Architecture:
     """Experts in every layer, no QK-norm."""
     sizes = read_sizes(fields)
     heads = attentions(sizes, turnings=read_turning(fields, sizes.head_dim))
-    return _decoder(fields, sizes, heads, (True,) * sizes.depth, grouped_experts(fields, sizes))
+    return decoder(fields, sizes, heads, grouped_experts(fields, sizes), read_norm(fields))
 
 
 @reads("dots1")
