@@ -26,11 +26,14 @@ from catenary.architecture import (
 )
 from catenary.errors import NotApplicable
 from catenary.theory import repeats
-from catenary.theory.birth import exact_energies
+from catenary.theory.attention import attention_mixer
+from catenary.theory.birth import exact_energies, singles
 from catenary.theory.embedding import embedded
 from catenary.theory.pairs import Pairs
 from catenary.theory.repeats import Law, RepeatedAttention, Values
+from catenary.theory.repeats_band import band
 from catenary.theory.repeats_law import repeated_energies, rotation
+from catenary.theory.repeats_rows import Likeness
 from catenary.theory.scores import Scores
 from oracles.drawn_attention import drawn_attention
 
@@ -104,9 +107,41 @@ def test_one_layer_as_drawn(deep: bool, theta: float | None, width: int | None) 
         whole = outcome.passed.backward(Pairs(d, d.diagonal())).same
         np.testing.assert_allclose(whole, one + two, rtol=1e-9)
         scores = (at_keys + at_queries).diagonal()
+        every, seen = law.through_values(d) + law.through_scores(d, values), at_values + at_keys + at_queries
+        # Between copies keys have gradients that rotary positions turn away from each other.
+        assert every[copies].sum() == pytest.approx(seen[copies].sum(), rel=0.15)
         for chosen in (np.array(kind) for kind in KINDS.values()):
             assert one[chosen].sum() == pytest.approx(at_values.diagonal()[chosen].sum(), rel=0.05)
             assert two[chosen].sum() == pytest.approx(scores[chosen].sum(), rel=0.1)
+
+
+def test_copies_are_counted_beside_what_all_keys_share() -> None:
+    """Early tokens are more alike than late ones: only what exceeds a row's own background counts as a copy."""
+    n, ids = 20, np.array([0, 1, 2, 0, 0, *range(3, 18)])
+    keys = np.full((n, n), 0.2)
+    keys[:6, :6] = 0.6
+    keys[ids[:, None] == ids] = 1.0
+    near = Likeness.of(keys, (ids[:, None] != ids).astype(float), band(n))
+    counted = near.multiplicities(1.3)
+    row = near.seen.row(counted.first, 5)
+    np.testing.assert_allclose(near.background[1:6], 0.6)
+    np.testing.assert_allclose(row[[0, 3, 4]], 3)
+    np.testing.assert_allclose(row[[1, 2, 5]], 1)
+
+
+def test_equally_correlated_tokens_follow_the_strong_coupling() -> None:
+    """One layer, R = .3 between all tokens: outputs, and gradients from unlike pairs of queries."""
+    n, attention = 60, strong_like(1, std=0.0625).layers[0].attention
+    r = 0.3 + 0.7 * np.eye(n)
+    x = Pairs(r, np.ones(n))
+    known = attention_mixer(attention, 256, singles(n), finite_width=False).forward(x)
+    same = np.eye(n, dtype=bool)
+    found = RepeatedAttention(attention.gain(256), Scores.of(attention, 256, False), same).forward(x)
+    np.testing.assert_allclose(found.added.matrix[20:, 20:], known.added.matrix[20:, 20:], rtol=3e-3)
+    apart = Pairs(1 - np.eye(n), np.zeros(n))
+    one, two = found.passed.backward(apart), known.passed.backward(apart)
+    np.testing.assert_allclose(one.same[10:-1], two.same[10:-1], rtol=0.02)
+    np.testing.assert_allclose(one.matrix[10:, :10], two.matrix[10:, :10], rtol=0.01)
 
 
 # --- distinct tokens ------------------------------------------------------------------------------------------
