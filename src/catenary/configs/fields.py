@@ -16,7 +16,10 @@ TEXT_LIMIT = 200
 LIST_LIMIT = 100_000
 """Entries of a list in a config; published ones name layers, of which there are hundreds."""
 
-SHAPE = ("num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size")
+SHAPE = (
+    "num_hidden_layers", "hidden_size", "num_attention_heads", "intermediate_size", "ffn_dim", "decoder_layers",
+    "decoder_attention_heads", "decoder_ffn_dim",
+)  # fmt: skip
 """Fields that decide what model it is: left out, transformers would silently build its class's default model."""
 
 

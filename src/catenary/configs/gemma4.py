@@ -12,7 +12,7 @@ from catenary.configs.fields import Fields
 from catenary.configs.gemma import scaled_embedding
 from catenary.configs.rotary import read_turning
 from catenary.configs.windows import FULL, SLIDING, full_every, kernels, read_kinds, read_window
-from catenary.errors import NotApplicable
+from catenary.errors import NotApplicable, invalid
 
 GLOBAL_HEAD_DIM = 512
 """The class's head size of full layers where the config gives none."""
@@ -36,11 +36,7 @@ def gemma4(fields: Fields) -> Architecture:
     _refuse(fields)
     local = read_sizes(fields)
     kinds = [*read_kinds(fields, local.depth, full_every(local.depth, 6))[:-1], FULL]
-    wide = fields.optional_integer("global_head_dim", most=limits.HEADS)
-    full = replace(local, head_dim=GLOBAL_HEAD_DIM if wide is None else wide)
-    fewer = fields.optional_integer("num_global_key_value_heads", most=limits.HEADS)
-    if fewer is not None and fields.flag("attention_k_eq_v"):
-        full = replace(full, kv_heads=fewer)
+    full = replace(local, **_global_sizes(fields, local, kinds.index(FULL)))
     if fields.flag("attention_k_eq_v"):
         fields.note("attention_k_eq_v: values of full layers are their keys before norm and rotation, here independent")
     bands = kernels(fields, kinds, window=read_window(fields))
@@ -52,6 +48,27 @@ def gemma4(fields: Fields) -> Architecture:
     feed_forward = read_feed_forward(fields, local, activation="hidden_activation")
     norm, embedding = read_norm(fields), scaled_embedding(local)
     return decoder(fields, local, heads, feed_forward, norm, block=sandwich, embedding=embedding)
+
+
+def _global_sizes(fields: Fields, local: Sizes, index: int) -> dict[str, int]:
+    """Head size and key/value heads of full layers: fields of their own, or those of layer ``index`` in a saved config.
+
+    transformers saves what differs in a layer as ``per_layer_config``.
+    """
+    saved = fields.optional_part("per_layer_config")
+    own = saved.optional_part(str(index)) if saved is not None else None
+    if own is not None:
+        wide = own.optional_integer("head_dim", most=limits.HEADS)
+        fewer = own.optional_integer("num_key_value_heads", most=limits.HEADS)
+        wide = local.head_dim if wide is None else wide
+    else:
+        wide = fields.optional_integer("global_head_dim", most=limits.HEADS)
+        fewer = fields.optional_integer("num_global_key_value_heads", most=limits.HEADS)
+        fewer = fewer if fields.flag("attention_k_eq_v") else None
+        wide = GLOBAL_HEAD_DIM if wide is None else wide
+    if fewer is not None and local.heads % fewer:
+        raise invalid("num_global_key_value_heads", f"must divide num_attention_heads={local.heads}", fewer)
+    return {"head_dim": wide, "kv_heads": local.kv_heads if fewer is None else fewer}
 
 
 def _heads(fields: Fields, sizes: Sizes, kind: str) -> Attention:

@@ -51,12 +51,10 @@ def granite_swa(fields: Fields) -> Architecture:
     sizes = read_sizes(fields)
     pattern = tuple(SLIDING if index % 4 else FULL for index in range(sizes.depth))
     bands = kernels(fields, read_kinds(fields, sizes.depth, pattern), window=read_window(fields))
-    turning = read_turning(fields, sizes.head_dim)
-    bases = fields.optional_numbers("layer_rope_theta", count=sizes.depth, most=limits.THETA)
     heads = attentions(
         sizes,
         kernels=bands,
-        turnings=[_rebased(turning, base) for base in bases] if bases is not None else turning,
+        turnings=layer_turnings(fields, sizes),
         query_scale=fields.number("attention_multiplier", most=MULTIPLIER),
         sink=Sink(),
     )
@@ -64,8 +62,13 @@ def granite_swa(fields: Fields) -> Architecture:
     return _multiplied(fields, sizes, heads, block)
 
 
-def _rebased(turning: Turning, base: float) -> Turning | None:
-    return replace(turning, rotary=replace(turning.rotary, theta=base)) if base else None
+def layer_turnings(fields: Fields, sizes: Sizes) -> tuple[Turning | None, ...]:
+    """The rotation of each layer with its base from ``layer_rope_theta`` (0: not turned), or one for all."""
+    turning = read_turning(fields, sizes.head_dim)
+    bases = fields.optional_numbers("layer_rope_theta", count=sizes.depth, most=limits.THETA)
+    if bases is None:
+        return (turning,) * sizes.depth
+    return tuple(replace(turning, rotary=replace(turning.rotary, theta=base)) if base else None for base in bases)
 
 
 @reads("hyperclovax")

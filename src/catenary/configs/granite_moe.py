@@ -11,10 +11,10 @@ from catenary.configs.decoder import Sizes, attentions, decoder, read_feed_forwa
 from catenary.configs.experts import EXPERTS, read_experts
 from catenary.configs.family import reads
 from catenary.configs.fields import Fields
-from catenary.configs.granite import MULTIPLIER
-from catenary.configs.rotary import Turning, read_turning
+from catenary.configs.granite import MULTIPLIER, layer_turnings
+from catenary.configs.rotary import read_turning
 from catenary.configs.windows import FULL, SLIDING, kernels, read_kinds, read_window
-from catenary.errors import NotApplicable, invalid
+from catenary.errors import NotApplicable
 
 
 @reads("granitemoe", "granitemoeshared")
@@ -33,7 +33,7 @@ def granitemoe_swa(fields: Fields) -> Architecture:
     heads = attentions(
         sizes,
         kernels=kernels(fields, kinds, window=read_window(fields)),
-        turnings=_bases(fields, sizes),
+        turnings=layer_turnings(fields, sizes),
         query_scale=fields.number("attention_multiplier", most=MULTIPLIER),
         sink=Sink(),
     )
@@ -62,17 +62,6 @@ def granitemoehybrid(fields: Fields) -> Architecture:
     if fields.integer("num_local_experts", least=0, most=EXPERTS):
         return _granite(fields, sizes, heads)
     return _granite(fields, sizes, heads, read_feed_forward(fields, sizes, width="shared_intermediate_size"))
-
-
-def _bases(fields: Fields, sizes: Sizes) -> Sequence[Turning | None]:
-    given = fields.optional_list("layer_rope_theta")
-    if given is None:
-        return (read_turning(fields, sizes.head_dim),) * sizes.depth
-    if len(given) != sizes.depth:
-        raise invalid("layer_rope_theta", f"must be a list of {sizes.depth} numbers, one per layer", len(given))
-    one = "layer_rope_theta"
-    bases = [Fields({one: base}, fields.family).number(one, most=limits.THETA) for base in given]
-    return tuple(read_turning(fields, sizes.head_dim, theta=base) if base else None for base in bases)
 
 
 def _granite(

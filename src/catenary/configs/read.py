@@ -121,8 +121,8 @@ def text_part(config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     near = difflib.get_close_matches(model_type, FAMILIES, n=1)
     guess = f" Did you mean {near[0]!r}?" if near else ""
     raise NotApplicable(
-        f"unknown model_type {model_type!a}, none of the {len(FAMILIES)} described.{guess} A model with its own code can "
-        "be read as the family whose class it copies: change model_type in a copy of the config"
+        f"unknown model_type {model_type!a}, none of the {len(FAMILIES)} described.{guess} A model with its own code "
+        "can be read as the family whose class it copies: change model_type in a copy of the config"
     )
 
 
