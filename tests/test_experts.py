@@ -160,3 +160,34 @@ def test_a_layer_of_experts_matches_automatic_differentiation(kind: str, rho: fl
         error = np.std(found) / math.sqrt(len(found))
         assert abs(np.mean(found) - float(kernel(np.array([rho]))[0])) < 4 * error + 0.02 * np.mean(found)
         assert error < 0.12 * np.mean(found)
+
+
+def test_gradients_pass_through_a_gates_own_input() -> None:
+    """What chi has more than W chi of the network alone, against the same gradient with the gate's input held still."""
+    torch = pytest.importorskip("torch")
+    width, inner, std, router = 48, 40, 0.16, 0.2
+    alone = FeedForward(inner, True, "silu", std, std)
+    gated = feed_forward_kernels(replace(alone, gate=Gate(router, "token")), width)
+    value = routing(Experts(1, 1, router, "sigmoid"), width * router**2).value
+    one = np.ones(1)
+    expected = float((gated.backward(one) - value(one) * feed_forward_kernels(alone, width).backward(one))[0])
+    found = []
+    for seed in range(150):
+        drawn = torch.Generator().manual_seed(seed)
+        up, gate, down, weigh, x = (
+            scale * torch.randn(*shape, generator=drawn, dtype=torch.float64)
+            for scale, shape in (
+                (std, (inner, width)), (std, (inner, width)), (std, (width, inner)), (router, (width,)), (1, (width,)),
+            )
+        )  # fmt: skip
+        x = x * math.sqrt(width) / x.norm()
+
+        def layer(at, still=None, up=up, gate=gate, down=down, weigh=weigh):  # type: ignore[no-untyped-def]
+            opened = torch.sigmoid(weigh @ (at if still is None else still))
+            return opened * (down @ (torch.nn.functional.silu(gate @ at) * (up @ at)))
+
+        whole, still = torch.func.jacrev(layer)(x), torch.func.jacrev(lambda at, x=x, of=layer: of(at, x))(x)
+        found.append(float((whole**2).sum() - (still**2).sum()) / width)
+    error = np.std(found) / math.sqrt(len(found))
+    assert error < 0.25 * expected
+    assert abs(np.mean(found) - expected) < 3.5 * error
