@@ -101,6 +101,6 @@ def source_position(y: Values, lam: Values) -> Array:
 
     mild, steep = np.minimum(lam, 1.0), np.maximum(lam, 1.0)
     v = np.maximum(np.expm1(mild) * np.exp(-y), 1e-300)
-    small = exprel(mild) * np.exp(-y) * np.log1p(v) / v
+    small = exprel(mild) * np.exp(-y) * (np.log1p(v) / v)
     large = np.logaddexp(0.0, steep + np.log(-np.expm1(-steep)) - y) / steep
     return np.asarray(np.where(lam <= 1, small, large))

@@ -110,7 +110,7 @@ def _sum(
             density = solver.matrix @ density
     if not np.isfinite(total).all():
         raise NotApplicable("values must stay below 1e308; use a smaller c")
-    return total
+    return np.asarray(total)
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _panels(kernel: PositionalKernel, depth: float, c: float) -> Float64[np.ndar
             waiting.append((left + right) / 2)
         if len(done) + len(waiting) > MOST_PANELS:
             raise NotApplicable(
-                f"{MOST_PANELS} panels do not resolve the response; use a flatter b, a smaller c or sources further from 0"
+                f"{MOST_PANELS} panels do not resolve the response; use a flatter b, a smaller c or later sources"
             )
     return np.array(done)
 
