@@ -78,8 +78,9 @@ class Conditional:
 
     \(Y_q\) the last token's end when the source starts at \(p_q\). Modes that are multiples of m drop out, so m must
     exceed the highest mode that matters in the limit (``Readout.highest_relevant_mode``); fewer points are refused.
-    The term of order 1/N comes from products of two modes. By default m exceeds twice the highest mode, which keeps
-    them too.
+    By default m exceeds twice that mode. The source moves the last token by a sum of modes, and what is averaged is
+    that sum times a derivative of the read-out, so a grid that resolves twice the highest mode integrates it whatever
+    the offset: at N = 512, lambda = beta = t = 1, M = 8, a draw spreads by .05 with 11 points, by .2 with 8.
 
     Args:
         points: m; one more than twice the highest relevant mode if not given.

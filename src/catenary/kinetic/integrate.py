@@ -18,7 +18,7 @@ r"""Largest \(h\,\beta e^\beta\) taken: a linear decay at rate r needs h r < 2.7
 (the real root of 1 - z + z^2/2 - z^3/6 + z^4/24 = 1), and no mode decays faster than \(\beta e^\beta\)."""
 
 FEWEST = 6
-"""Steps of a Monte-Carlo run at small rates: the step error is then 1e-4 at beta = t = 1, below any sampling error."""
+"""Steps of a Monte-Carlo run at small rates: at beta = t = 1 no token is then off by more than 2e-4."""
 
 Method = Literal["rk4", "dop853"]
 
@@ -44,7 +44,8 @@ def rk4_steps(beta: float, t: float) -> int:
 def flow(system: System, start: Angles, t: float, *, steps: int | None = None) -> Angles:
     r"""The angles at time t, by ``steps`` equal steps of the classical fourth-order Runge-Kutta method.
 
-    Error \(O(h^4)\): at N = 512, lambda = beta = t = 1 the largest error is 1.6e-4 with 5 steps, 2.8e-8 with 40.
+    Error \(O(h^4)\). At N = 512, lambda = beta = t = 1 the largest over the tokens is 1.1e-4 with 5 steps and 2.4e-8
+    with 40, the last token's 3e-7 and 9e-11 (medians over prompts).
 
     Args:
         system: ``Circle``, ``PositionalCircle``, or anything that satisfies ``System``.
