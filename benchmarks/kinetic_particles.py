@@ -20,7 +20,7 @@ import numpy as np
 
 from catenary.kinetic.circle import Circle
 from catenary.kinetic.circle_fft import PositionalCircle
-from catenary.kinetic.correlate import ESTIMATORS, correlate
+from catenary.kinetic.estimators import ESTIMATORS, correlate
 from catenary.kinetic.integrate import flow
 from catenary.kinetic.readout import gaussian_readout
 from catenary.kinetic.retrieval import retrieval_profile

@@ -11,9 +11,9 @@ from scipy.integrate import solve_ivp
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.kinetic.circle import Circle
 from catenary.kinetic.circle_fft import PositionalCircle
-from catenary.kinetic.correlate import ESTIMATORS, correlate
 from catenary.kinetic.correlations import Correlations, Question
 from catenary.kinetic.correlations_plain import Conditional
+from catenary.kinetic.estimators import ESTIMATORS, correlate
 from catenary.kinetic.readout import Readout, gaussian_readout
 from catenary.kinetic.retrieval import retrieval_profile
 

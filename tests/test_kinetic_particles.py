@@ -279,7 +279,7 @@ def test_without_a_folder_for_machine_code_it_compiles_in_memory(monkeypatch: py
 def test_neither_torch_nor_numba_is_imported_before_use() -> None:
     code = (
         "import sys\n"
-        "import catenary.kinetic.correlate, catenary.kinetic.spheres\n"
+        "import catenary.kinetic.estimators, catenary.kinetic.spheres\n"
         "import catenary.kinetic.circle, catenary.kinetic.circle_fft\n"
         "assert 'numba' not in sys.modules and 'torch' not in sys.modules\n"
         "import numpy as np\n"

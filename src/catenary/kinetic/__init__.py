@@ -1,8 +1,18 @@
 """Kinetic theory of causal attention (arXiv 2605.09213): closed form, regimes, positional kernels. No torch here."""
 
+from catenary.kinetic.adjoint import Sensitivity as Sensitivity
+from catenary.kinetic.adjoint import sensitivity as sensitivity
+from catenary.kinetic.circle import Circle as Circle
+from catenary.kinetic.circle_fft import PositionalCircle as PositionalCircle
+from catenary.kinetic.correlations import Correlations as Correlations
+from catenary.kinetic.correlations_plain import Conditional as Conditional
+from catenary.kinetic.estimators import correlate as correlate
 from catenary.kinetic.extrema import Extremum as Extremum
 from catenary.kinetic.extrema import extrema as extrema
 from catenary.kinetic.extrema import heads_profile as heads_profile
+from catenary.kinetic.integrate import flow as flow
+from catenary.kinetic.integrate import rk4_steps as rk4_steps
+from catenary.kinetic.integrate import trajectory as trajectory
 from catenary.kinetic.linear import linear_response as linear_response
 from catenary.kinetic.minimum import REGIMES as REGIMES
 from catenary.kinetic.minimum import InteriorMinimum as InteriorMinimum
@@ -22,6 +32,8 @@ from catenary.kinetic.positional import positional_t_crit as positional_t_crit
 from catenary.kinetic.primitives import graphon as graphon
 from catenary.kinetic.primitives import log_warp_ratio as log_warp_ratio
 from catenary.kinetic.primitives import source_at as source_at
+from catenary.kinetic.readout import Readout as Readout
+from catenary.kinetic.readout import gaussian_readout as gaussian_readout
 from catenary.kinetic.response import cluster_memory as cluster_memory
 from catenary.kinetic.response import cluster_response as cluster_response
 from catenary.kinetic.response import log_response as log_response
@@ -34,6 +46,10 @@ from catenary.kinetic.retrieval import retrieval_curvature as retrieval_curvatur
 from catenary.kinetic.retrieval import retrieval_mass as retrieval_mass
 from catenary.kinetic.retrieval import retrieval_profile as retrieval_profile
 from catenary.kinetic.retrieval import retrieval_slope as retrieval_slope
+from catenary.kinetic.spheres import Spheres as Spheres
+from catenary.kinetic.spheres import correlate_on_sphere as correlate_on_sphere
+from catenary.kinetic.spheres import uniform_points as uniform_points
+from catenary.kinetic.system import System as System
 from catenary.kinetic.thresholds import hump_onset as hump_onset
 from catenary.kinetic.thresholds import t_crit as t_crit
 from catenary.kinetic.thresholds import t_monotone as t_monotone
