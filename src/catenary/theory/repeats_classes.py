@@ -25,10 +25,13 @@ class TokenClasses:
 
     @classmethod
     def of_ids(cls, ids: Int64[np.ndarray, " L"]) -> tuple[TokenClasses, Int64[np.ndarray, " L"]]:
-        """Classes of the tokens of one text by their counts, in factors of 2, and the class of each position."""
+        """Classes of the tokens of one text by their counts, and the class of each position.
+
+        Counts 1, 2-4, 5-16, 17-64 and so on.
+        """
         counts = np.unique(ids, return_counts=True, return_inverse=True)
         times = counts[2][counts[1]]
-        level = np.ceil(np.log2(times)).astype(np.int64)
+        level = np.ceil(0.5 * np.log2(times)).astype(np.int64)
         kinds = np.unique(level)
         others = (times - 1) / max(ids.size - 1, 1)
         order = np.append(kinds[kinds != level[-1]], level[-1])
