@@ -72,7 +72,7 @@ def test_with_many_points_two_tokens_need_no_sampling() -> None:
 
 def test_estimators_agree_with_each_other_and_with_the_limit() -> None:
     system, places = Circle(32, 1.0, 1.0), [0.25, 0.5, 0.75]
-    samples = {"naive": 20_000, "pair": 4000, "conditional": 500, "adjoint": 6000, "adjoint-control": 4000}
+    samples = {"naive": 10_000, "pair": 3000, "conditional": 200, "adjoint": 6000, "adjoint-control": 4000}
     found = {
         name: correlate(
             system, t=1.0, readout=EIGHT, samples=samples[name], seed=seed, sigma0=places, estimator=name
@@ -87,7 +87,7 @@ def test_estimators_agree_with_each_other_and_with_the_limit() -> None:
         # measured at every N from 32 to 1024: the finite-N term is between -1 and -2.5 of the value over N
         assert (np.abs(one.value - exact) < 4 * one.stderr + 2.5 / 32 * exact).all(), one.estimator
     precision = [found[name].stderr.max() / exact.max() for name in ("pair", "conditional", "adjoint-control")]
-    assert max(precision) < 0.03
+    assert max(precision) < 0.04
     assert [one.runs_per_sample for one in found.values()] == [1.0, 4.0, 33.0, 3.0, 3.0]
 
 

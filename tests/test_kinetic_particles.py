@@ -198,6 +198,22 @@ def test_cluster_answers_as_the_closed_form_with_first_order_in_tokens() -> None
     assert max(own) < 1e-6  # the same at every N: only the token's own decay, and the steps' error
 
 
+def test_prompts_near_a_curve_reach_the_near_deterministic_response() -> None:
+    """h(1), D and R at lambda = beta = t = 1 for starts 0.8 sin(2 pi sigma), from the linear equation (7.7) (1e-7)."""
+    sources = np.array([0.1, 0.25, 0.5, 0.75, 0.9])
+    exact = np.array([0.1043282, 0.1116829, 1.204543, 0.475462, 0.567015, 0.873167, 0.562887])
+    found = []
+    for tokens in (200, 400, 800):
+        start = 0.8 * np.sin(2 * np.pi * np.arange(1, tokens + 1) / tokens)
+        answer = sensitivity(Circle(tokens, 1.0, 1.0), start, 1.0, steps=20)
+        picked = answer.gradient[np.rint(sources * tokens).astype(int) - 1] * tokens
+        found.append(np.concatenate([[answer.end[-1], answer.gradient[-1]], picked]))
+    errors = np.abs(np.array(found) - exact)
+    assert (errors * [[200], [400], [800]] < 1.5).all()
+    first = [2 * fine - coarse for coarse, fine in pairwise(found)]  # removes 1/N, then 1/N^2
+    np.testing.assert_allclose((4 * first[1] - first[0]) / 3, exact, atol=1e-4)
+
+
 def test_cluster_under_a_power_law_reaches_the_volterra_solution() -> None:
     """Values at c = 2 of the resolvent for b = (1 + 5x)^-2, from the source-profile equation (16 nodes a panel)."""
     sources, resolvent = np.array([0.2, 0.5, 0.9]), np.array([4.552607115246, 5.249394904336, 9.053172395034])
@@ -234,6 +250,8 @@ def test_cluster_under_a_power_law_reaches_the_volterra_solution() -> None:
         (lambda: flow(FIVE, START, -1.0), "t must be >= 0, got -1.0"),
         (lambda: flow(FIVE, START, math.nan), "t must be finite, got nan"),
         (lambda: flow(FIVE, START, 1.0, steps=0), "steps must be a whole number of at least 1, got 0"),
+        (lambda: flow(Circle(5, 20.0, 1.0), START, 1.0), "beta = 20, t = 1 need 9.7e.09 fixed steps, more than"),
+        (lambda: rk4_steps(-1.0, 1.0), "beta must be in"),
         (lambda: trajectory(FIVE, START, [1.0, 0.5]), "times must increase"),
         (lambda: trajectory(FIVE, START, [1.0], tolerance=1e-20), "tolerance must be in"),
         (lambda: trajectory(FIVE, START, [1.0], method="euler"), "unknown method 'euler'"),  # type: ignore[arg-type]

@@ -48,7 +48,7 @@ def correlate(
         system: ``Circle`` or ``PositionalCircle``.
         t: time > 0.
         readout: the kernel, see ``gaussian_readout``.
-        samples: number of independent prompts >= 2.
+        samples: number of independent prompts >= 2; every draw is kept, 8 bytes per sample and source.
         seed: seed of the prompts.
         sigma0: positions of the sources in (0, 1), token \(\lceil N\sigma_0 \rceil\) each; all tokens but the last if
             not given. "pair" and "conditional" cost runs for each source, the others do not.

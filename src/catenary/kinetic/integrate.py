@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from catenary.errors import NotApplicable, invalid, unknown
-from catenary.kinetic.arguments import at_least_zero, one_number, positive
+from catenary.kinetic.arguments import at_least_zero, concentration, one_number, positive
 from catenary.kinetic.system import Angles, System, angles_of
 
 STABLE = 2.7
@@ -19,6 +19,9 @@ r"""Largest \(h\,\beta e^\beta\) taken: a linear decay at rate r needs h r < 2.7
 
 FEWEST = 6
 """Steps of a Monte-Carlo run at small rates: at beta = t = 1 no token is then off by more than 2e-4."""
+
+MOST = 1_000_000
+"""Steps that the rule may ask for: beyond it the interaction is too stiff for this method to be the right one."""
 
 Method = Literal["rk4", "dop853"]
 
@@ -34,10 +37,20 @@ def rk4_steps(beta: float, t: float) -> int:
     Twice as many above 2, because tokens then cluster within the run and the step error at the stability limit is no
     longer small. Source: measured here (docs/kinetic-particles.md).
 
+    Raises:
+        InvalidInput: beta is not in (0, 700], or t is below 0.
+        NotApplicable: more than a million steps.
+
     >>> [rk4_steps(beta, 1.0) for beta in (1.0, 2.0, 4.0)]
     [6, 8, 219]
     """
-    steps = t * stiffness(beta) * (0.5 if beta <= 2 else 1.0)
+    rate = stiffness(one_number("beta", concentration(beta)))
+    steps = duration(t) * rate * (0.5 if beta <= 2 else 1.0)
+    if steps > MOST:
+        raise NotApplicable(
+            f"beta = {beta:g}, t = {t:g} need {steps:.1e} fixed steps, more than {MOST:,}: take a smaller beta, or "
+            "trajectory's dop853"
+        )
     return max(FEWEST, math.ceil(steps))
 
 
