@@ -18,11 +18,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from catenary.theory.cesaro import layerwise_row
-from catenary.theory.cesaro_log import cesaro_log_row
-from catenary.theory.cesaro_moments import log_moments
-from catenary.theory.cesaro_stream import stream_row
-from catenary.theory.kernels import Uniform
+from catenary.theory.cesaro.log_row import cesaro_log_row
+from catenary.theory.cesaro.moments import log_moments
+from catenary.theory.cesaro.row import layerwise_row
+from catenary.theory.cesaro.stream import stream_row
+from catenary.theory.positions.kernels import Uniform
 
 
 def clock(work: Callable[[], object], calls: int = 1) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from catenary.architecture import Attention, HeadGroup
-from catenary.theory.sampled_heads import Head, HeadLaw
+from catenary.theory.sampled.heads import Head, HeadLaw
 
 WIDTH = 64
 

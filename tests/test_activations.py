@@ -12,11 +12,11 @@ from builders import qwen2_like
 from catenary.architecture import FeedForward
 from catenary.configs.activations import ACTIVATIONS as NAMES
 from catenary.errors import NotApplicable
-from catenary.theory.activation_kernels import activation_kernels, kernels_between
-from catenary.theory.activations import ACTIVATIONS, activation
-from catenary.theory.feed_forward import feed_forward_kernels
-from catenary.theory.hermite import Series, horner
-from catenary.theory.pairs import Pairs
+from catenary.theory.feed_forward.activations import ACTIVATIONS, activation
+from catenary.theory.feed_forward.hermite import Series, horner
+from catenary.theory.feed_forward.kernels import activation_kernels, kernels_between
+from catenary.theory.feed_forward.mixer import feed_forward_kernels
+from catenary.theory.positions.pairs import Pairs
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from catenary.blocks import Blocks
 from catenary.deviation import between
 from catenary.errors import InvalidInput
 from catenary.statistics import Units
-from catenary.theory.kernels import Uniform
+from catenary.theory.positions.kernels import Uniform
 
 
 def test_an_array_of_another_kind_is_found() -> None:

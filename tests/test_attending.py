@@ -22,14 +22,14 @@ from catenary.architecture import (
     Window,
 )
 from catenary.errors import NotApplicable
-from catenary.theory.attention import attention_mixer
+from catenary.theory.attention.mixer import attention_mixer
+from catenary.theory.attention.scores import Scores
+from catenary.theory.attention.sinks import Damped
 from catenary.theory.birth import singles
-from catenary.theory.kernels import operator
-from catenary.theory.pairs import Half, Pairs, Singles
-from catenary.theory.sampled_attention import SampledAttention
-from catenary.theory.sampled_heads import HeadLaw
-from catenary.theory.scores import Scores
-from catenary.theory.sinks import Damped
+from catenary.theory.positions.kernels import operator
+from catenary.theory.positions.pairs import Half, Pairs, Singles
+from catenary.theory.sampled.attention import SampledAttention
+from catenary.theory.sampled.heads import HeadLaw
 from oracles.attention import drawn, first_order, first_order_backward
 
 WIDTH = 128

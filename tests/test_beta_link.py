@@ -7,12 +7,12 @@ import pytest
 from scipy.special import digamma
 
 from catenary.errors import InvalidInput
-from catenary.theory import beta_link
-from catenary.theory.beta_link import beta_smoothed
-from catenary.theory.cesaro import cesaro_row
-from catenary.theory.cesaro_limits import poisson_density, poisson_spike
-from catenary.theory.cesaro_moments import log_moments
-from catenary.theory.density import cesaro_density, spike_mass
+from catenary.theory.cesaro import beta_link
+from catenary.theory.cesaro.beta_link import beta_smoothed
+from catenary.theory.cesaro.density import cesaro_density, spike_mass
+from catenary.theory.cesaro.limits import poisson_density, poisson_spike
+from catenary.theory.cesaro.moments import log_moments
+from catenary.theory.cesaro.row import cesaro_row
 
 
 @pytest.mark.parametrize(

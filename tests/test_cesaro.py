@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catenary.errors import InvalidInput, NotApplicable
-from catenary.theory.cesaro import cesaro_point, cesaro_row
-from catenary.theory.cesaro_log import cesaro_log_row
-from catenary.theory.firstmoment import path_counts
-from catenary.theory.powersums import power_sums
+from catenary.theory.cesaro.first_moment import path_counts
+from catenary.theory.cesaro.log_row import cesaro_log_row
+from catenary.theory.cesaro.powersums import power_sums
+from catenary.theory.cesaro.row import cesaro_point, cesaro_row
 from oracles.cesaro import alternating_row, beta_smoothed, dense_row, exact_point, exact_row
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "birth.json").read_text())["entries"]

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from catenary.errors import InvalidInput, NotApplicable
-from catenary.theory.cesaro_limits import (
+from catenary.theory.cesaro.density import cesaro_density, spike_mass
+from catenary.theory.cesaro.limits import (
     poisson_density,
     poisson_error,
     poisson_slope,
@@ -20,8 +21,7 @@ from catenary.theory.cesaro_limits import (
     second_moment_density,
     second_moment_slope,
 )
-from catenary.theory.density import cesaro_density, spike_mass
-from catenary.theory.path_sum import path_sum_density
+from catenary.theory.cesaro.path_sum import path_sum_density
 
 X = np.array([1e-6, 1e-3, 0.1, 0.5, 0.9, 0.999, 1 - 1e-12])
 

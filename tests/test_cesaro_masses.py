@@ -9,9 +9,9 @@ import pytest
 from scipy.integrate import quad
 
 from catenary.errors import InvalidInput
-from catenary.theory.cesaro import cesaro_row
-from catenary.theory.cesaro_masses import cesaro_head_mass, cesaro_mass, density_head_mass
-from catenary.theory.density import cesaro_density, continuous_mass, spike_mass
+from catenary.theory.cesaro.density import cesaro_density, continuous_mass, spike_mass
+from catenary.theory.cesaro.masses import cesaro_head_mass, cesaro_mass, density_head_mass
+from catenary.theory.cesaro.row import cesaro_row
 from oracles.cesaro import exact_row
 
 CASES = [(6, Fraction(1, 2)), (1, Fraction(3, 10)), (4, Fraction(1)), (12, Fraction(1, 20))]

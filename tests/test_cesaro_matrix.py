@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from catenary.errors import InvalidInput, NotApplicable
-from catenary.theory.cesaro import cesaro_point, cesaro_row
-from catenary.theory.cesaro_matrix import cesaro_column, cesaro_matrix, cesaro_query_row
-from catenary.theory.cesaro_powers import cesaro_powers
+from catenary.theory.cesaro.matrix import cesaro_column, cesaro_matrix, cesaro_query_row
+from catenary.theory.cesaro.powers import cesaro_powers
+from catenary.theory.cesaro.row import cesaro_point, cesaro_row
 from oracles.cesaro import dense_kernel, dense_product, exact_row
 
 

@@ -13,11 +13,11 @@ import pytest
 
 from catenary import compiled
 from catenary.errors import NotApplicable
-from catenary.theory import cesaro
-from catenary.theory.cesaro import cesaro_log_point, cesaro_point, cesaro_row, layerwise_row
-from catenary.theory.cesaro_log import cesaro_log_row
-from catenary.theory.cesaro_stream import stream_row, stream_squares
-from catenary.theory.path_sum import path_sum_row
+from catenary.theory.cesaro import row as cesaro
+from catenary.theory.cesaro.log_row import cesaro_log_row
+from catenary.theory.cesaro.path_sum import path_sum_row
+from catenary.theory.cesaro.row import cesaro_log_point, cesaro_point, cesaro_row, layerwise_row
+from catenary.theory.cesaro.stream import stream_row, stream_squares
 from oracles.cesaro import dense_row, exact_point, exact_row, log_row
 
 MIXINGS = [[1.0], [0.3] * 3, [0.0, 1.0], [0.9, 0.05, 0.5, 0.2], [1.0] * 20, [0.02] * 40]
@@ -50,7 +50,7 @@ def test_a_million_positions() -> None:
 def test_both_routes_of_the_row_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     layerwise = cesaro_row(500, 12, 0.2), path_sum_row(500, [0.3] * 12)
     monkeypatch.setattr(cesaro, "STREAM_FROM", 1)
-    monkeypatch.setattr("catenary.theory.path_sum.STREAM_FROM", 1)
+    monkeypatch.setattr("catenary.theory.cesaro.path_sum.STREAM_FROM", 1)
     np.testing.assert_array_equal(cesaro_row(500, 12, 0.2), layerwise[0])
     np.testing.assert_allclose(path_sum_row(500, [0.3] * 12), layerwise[1], rtol=1e-14)
 
@@ -95,7 +95,7 @@ def test_log_row_of_a_million_positions_at_mixing_one() -> None:
 
 def test_log_row_says_where_it_stops(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tilt that starts at e^800 leaves float64 at once, as thousands of layers would on their way."""
-    monkeypatch.setattr("catenary.theory.cesaro_log.TOP", 800.0)
+    monkeypatch.setattr("catenary.theory.cesaro.log_row.TOP", 800.0)
     with pytest.raises(NotApplicable, match="about 1500 layers near mixing 1, got 128; use cesaro_log_point"):
         cesaro_log_row(2000, 128, 1.0)
 

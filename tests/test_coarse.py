@@ -24,9 +24,9 @@ from catenary.architecture import (
 from catenary.theory.birth import exact_energies
 from catenary.theory.coarse import coarse_energies, reach
 from catenary.theory.embedding import embedded
-from catenary.theory.grid import Grid, group_positions, make_grid
-from catenary.theory.groups import positions
-from catenary.theory.pairs import Pairs, Singles
+from catenary.theory.positions.grid import Grid, group_positions, make_grid
+from catenary.theory.positions.groups import positions
+from catenary.theory.positions.pairs import Pairs, Singles
 
 STRONG = (2.5 / 256) ** 0.5  # logit variance (256 * std^2)^2 = 6.25
 

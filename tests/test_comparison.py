@@ -16,7 +16,7 @@ from catenary.deviation import between, spearman, wasserstein
 from catenary.profile import Profile
 from catenary.quantity import PATH_WEIGHT, SCALAR_GRADIENT
 from catenary.sample import Sample
-from catenary.theory.cesaro import cesaro_row
+from catenary.theory.cesaro.row import cesaro_row
 from oracles.comparison import errors, log_ratios, region_of
 from samples import noise, sample
 

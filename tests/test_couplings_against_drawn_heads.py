@@ -29,7 +29,7 @@ from catenary.architecture import (
 from catenary.protocols import TokenLaw
 from catenary.theory.birth import exact_energies
 from catenary.theory.embedding import embedded
-from catenary.theory.sampled_quantiles import birth_quantiles
+from catenary.theory.sampled.quantiles import birth_quantiles
 
 HEADS, LENGTH = 16, 24
 BLOCKS = {"sandwich": sandwich, "parallel": parallel, "post-branch": post_branch}

@@ -12,8 +12,8 @@ from scipy.special import digamma, eval_genlaguerre
 from builders import qwen2_like
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.protocols import TokenLaw
-from catenary.theory.cesaro import cesaro_point, cesaro_row
-from catenary.theory.density import CESARO_DENSITY, cesaro_density, continuous_mass, midpoints, spike_mass
+from catenary.theory.cesaro.density import CESARO_DENSITY, cesaro_density, continuous_mass, midpoints, spike_mass
+from catenary.theory.cesaro.row import cesaro_point, cesaro_row
 from oracles.cesaro import density
 
 # arXiv 2603.10123 Eq. 5 and 6 evaluated by mpmath with 50 digits (tests/oracles/cesaro.py, density).

@@ -10,10 +10,10 @@ import pytest
 
 from catenary.architecture import Experts, FeedForward, Gate
 from catenary.errors import InvalidInput
-from catenary.theory import experts as module
-from catenary.theory.activation_kernels import activation_kernels
-from catenary.theory.experts import Weights, routing
-from catenary.theory.feed_forward import feed_forward_kernels
+from catenary.theory.feed_forward import experts as module
+from catenary.theory.feed_forward.experts import Weights, routing
+from catenary.theory.feed_forward.kernels import activation_kernels
+from catenary.theory.feed_forward.mixer import feed_forward_kernels
 from oracles import experts as oracle
 
 MIXTRAL = Experts(8, 2, 0.05, "softmax-top")

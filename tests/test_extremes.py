@@ -13,10 +13,10 @@ import pytest
 from scipy.special import eval_genlaguerre
 
 from catenary.errors import InvalidInput
-from catenary.theory.cesaro import cesaro_row
-from catenary.theory.cesaro_log import cesaro_log_row
-from catenary.theory.cesaro_masses import cesaro_head_mass
-from catenary.theory.extremes import cesaro_extremes
+from catenary.theory.cesaro.extremes import cesaro_extremes
+from catenary.theory.cesaro.log_row import cesaro_log_row
+from catenary.theory.cesaro.masses import cesaro_head_mass
+from catenary.theory.cesaro.row import cesaro_row
 
 TABLE = np.genfromtxt(Path(__file__).parent / "golden" / "cesaro_ratios.csv", delimiter=",", names=True)
 

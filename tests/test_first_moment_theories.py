@@ -11,8 +11,10 @@ from builders import qwen2_like
 from catenary.errors import InvalidInput
 from catenary.protocols import TokenLaw
 from catenary.quantity import PATH_WEIGHT
-from catenary.theory import cesaro, density, null
-from catenary.theory.cesaro import cesaro_row
+from catenary.theory import null
+from catenary.theory.cesaro import density
+from catenary.theory.cesaro import row as cesaro
+from catenary.theory.cesaro.row import cesaro_row
 from catenary.theory.theories import THEORIES
 
 OPTIONS = {"null": {"spike": 2.0}, "cesaro": {"mixing": 0.1}, "cesaro-density": {"mixing": [0.1, 0.3, 0.2]}}

@@ -13,9 +13,9 @@ from scipy.stats import wasserstein_distance
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.profile import Profile
 from catenary.quantity import JACOBIAN_NORM, SCALAR_GRADIENT
-from catenary.theory.cesaro import cesaro_row
-from catenary.theory.cesaro_log import cesaro_log_row
-from catenary.theory.fit import CRITERIA, GRID, fit_cesaro
+from catenary.theory.cesaro.fit import CRITERIA, GRID, fit_cesaro
+from catenary.theory.cesaro.log_row import cesaro_log_row
+from catenary.theory.cesaro.row import cesaro_row
 from oracles.cesaro import dense_row
 
 By = Literal["w1", "log"]

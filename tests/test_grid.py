@@ -7,12 +7,12 @@ import pytest
 
 from catenary.architecture import Alibi, Causal, Chunk, HeadGroup, Kernel, Prefix, Window
 from catenary.errors import NotApplicable
-from catenary.theory.grid import Grid, make_grid
-from catenary.theory.groups import positions
-from catenary.theory.kernels import operator
-from catenary.theory.lags import Convolution, lags_up_to
-from catenary.theory.pairs import Pairs
-from catenary.theory.portions import each, gauss_rule, merged
+from catenary.theory.positions.grid import Grid, make_grid
+from catenary.theory.positions.groups import positions
+from catenary.theory.positions.kernels import operator
+from catenary.theory.positions.lags import Convolution, lags_up_to
+from catenary.theory.positions.pairs import Pairs
+from catenary.theory.positions.portions import each, gauss_rule, merged
 
 GROUPED = Grid(np.array([1.0] * 8 + [2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4] + [1] * 6))
 KERNELS: list[Kernel] = [

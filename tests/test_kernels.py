@@ -11,8 +11,8 @@ import pytest
 
 from catenary.architecture import Alibi, Causal, Chunk, Kernel, Prefix, Window
 from catenary.errors import InvalidInput, NotApplicable
-from catenary.theory.kernels import Chunked, Decaying, Prefixed, Uniform, Windowed, operator
-from catenary.theory.running import decaying_sum, later_sum, running_sum, sliding_sum
+from catenary.theory.positions.kernels import Chunked, Decaying, Prefixed, Uniform, Windowed, operator
+from catenary.theory.positions.running import decaying_sum, later_sum, running_sum, sliding_sum
 from oracles.kernels import dense, exact_adjoint, exact_average
 
 KERNELS: list[Kernel] = [

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from catenary.errors import InvalidInput, NotApplicable
-from catenary.theory.moments import RowLaw, softmax_moments
-from catenary.theory.scores import Scores, query_norms
-from catenary.theory.strong import MomentTable
+from catenary.theory.attention.moments import RowLaw, softmax_moments
+from catenary.theory.attention.scores import Scores, query_norms
+from catenary.theory.attention.strong import MomentTable
 from oracles.birth import moments as adaptive_moments
 
 

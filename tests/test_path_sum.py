@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from catenary.errors import InvalidInput, NotApplicable
-from catenary.theory.path_sum import elementary_symmetric, path_sum_density, path_sum_log_point, path_sum_row
+from catenary.theory.cesaro.path_sum import elementary_symmetric, path_sum_density, path_sum_log_point, path_sum_row
 from oracles.cesaro import dense_kernel, exact_path_sum
 
 

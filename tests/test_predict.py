@@ -18,8 +18,8 @@ from catenary.theory.birth import exact_energies
 from catenary.theory.card import Regime, birth_card, token_spread
 from catenary.theory.coarse import coarse_energies
 from catenary.theory.embedding import embedded
-from catenary.theory.repeats_law import repeated_energies
-from catenary.theory.repeats_long import long_energies
+from catenary.theory.repeats.law import repeated_energies
+from catenary.theory.repeats.long import long_energies
 from catenary.theory.theories import THEORIES
 
 SMALL = qwen2_like(width=64, depth=2, heads=4, kv_heads=2, head_dim=16, ffn=96)

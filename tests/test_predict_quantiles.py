@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import catenary
 from catenary.cli.main import app
 from catenary.protocols import TokenLaw
-from catenary.theory.sampled_quantiles import birth_quantiles
+from catenary.theory.sampled.quantiles import birth_quantiles
 
 BASE = ["predict", "toy", "--length", "24", "--quantiles", "--networks", "3"]
 

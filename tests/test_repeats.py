@@ -25,16 +25,16 @@ from catenary.architecture import (
     sandwich,
 )
 from catenary.errors import NotApplicable
-from catenary.theory import repeats
-from catenary.theory.attention import attention_mixer
+from catenary.theory.attention.mixer import attention_mixer
+from catenary.theory.attention.scores import Scores
 from catenary.theory.birth import exact_energies, singles
 from catenary.theory.embedding import embedded
-from catenary.theory.pairs import Pairs
-from catenary.theory.repeats import Law, RepeatedAttention, Values
-from catenary.theory.repeats_band import band
-from catenary.theory.repeats_law import repeated_energies, rotation
-from catenary.theory.repeats_rows import Likeness
-from catenary.theory.scores import Scores
+from catenary.theory.positions.pairs import Pairs
+from catenary.theory.repeats import attention as repeats
+from catenary.theory.repeats.attention import Law, RepeatedAttention, Values
+from catenary.theory.repeats.band import band
+from catenary.theory.repeats.law import repeated_energies, rotation
+from catenary.theory.repeats.rows import Likeness
 from oracles.drawn_attention import drawn_attention
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -11,7 +11,7 @@ import catenary as ct
 from catenary.text.windows import Windows
 from catenary.theory.birth import exact_energies
 from catenary.theory.embedding import embedded
-from catenary.theory.repeats_law import repeated_energies
+from catenary.theory.repeats.law import repeated_energies
 
 pytestmark = pytest.mark.slow
 

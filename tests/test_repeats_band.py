@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from catenary.theory.repeats_band import (
+from catenary.theory.repeats.band import (
     Band,
     band,
     lower_times,

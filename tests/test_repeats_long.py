@@ -11,10 +11,10 @@ from builders import qwen2_like, qwen3_like, smollm2_like
 from catenary.architecture import Architecture, Causal, Chunk, HeadGroup, Rotary, Window
 from catenary.errors import NotApplicable
 from catenary.theory.coarse import coarse_energies
-from catenary.theory.grid import make_grid
-from catenary.theory.repeats_classes import TokenClasses
-from catenary.theory.repeats_law import repeated_energies, rotation
-from catenary.theory.repeats_long import class_energies, group_rotation, long_energies
+from catenary.theory.positions.grid import make_grid
+from catenary.theory.repeats.classes import TokenClasses
+from catenary.theory.repeats.law import repeated_energies, rotation
+from catenary.theory.repeats.long import class_energies, group_rotation, long_energies
 
 NARROW = {"width": 256, "heads": 4, "kv_heads": 4, "head_dim": 64, "ffn": 1390}
 

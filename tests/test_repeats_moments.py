@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from catenary.errors import InvalidInput
-from catenary.theory.moments import softmax_moments
-from catenary.theory.repeats_moments import Placement, RowMoments, RowMomentTable
+from catenary.theory.attention.moments import softmax_moments
+from catenary.theory.repeats.moments import Placement, RowMoments, RowMomentTable
 
 TABLE = RowMomentTable.build(400, 4.0)
 

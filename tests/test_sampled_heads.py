@@ -9,10 +9,10 @@ import pytest
 
 from catenary.architecture import Alibi, Causal, Chunk, Gate, HeadGroup, Kernel, Prefix, Rotary, Sink, Window
 from catenary.errors import NotApplicable
-from catenary.theory.kernels import operator
-from catenary.theory.moments import softmax_moments
-from catenary.theory.sampled_heads import HeadLaw
-from catenary.theory.sampled_scores import HeadPass
+from catenary.theory.attention.moments import softmax_moments
+from catenary.theory.positions.kernels import operator
+from catenary.theory.sampled.heads import HeadLaw
+from catenary.theory.sampled.scores import HeadPass
 from small_attention import WIDTH, attention, draw, tokens
 
 

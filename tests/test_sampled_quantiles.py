@@ -15,8 +15,8 @@ from catenary.errors import InvalidInput, NotApplicable
 from catenary.protocols import TokenLaw
 from catenary.theory.birth import exact_energies
 from catenary.theory.embedding import embedded
-from catenary.theory.sampled_heads import Head, HeadLaw
-from catenary.theory.sampled_quantiles import birth_quantiles, drawn_energies, products_per_network
+from catenary.theory.sampled.heads import Head, HeadLaw
+from catenary.theory.sampled.quantiles import birth_quantiles, drawn_energies, products_per_network
 
 DISTINCT = TokenLaw()
 

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from catenary.architecture import Attention, Causal, Rotary, Sink
-from catenary.theory.pairs import Pairs
-from catenary.theory.sampled_attention import SampledAttention
-from catenary.theory.sampled_heads import Head, HeadLaw, Side
-from catenary.theory.sampled_scores import HeadPass
+from catenary.theory.positions.pairs import Pairs
+from catenary.theory.sampled.attention import SampledAttention
+from catenary.theory.sampled.heads import Head, HeadLaw, Side
+from catenary.theory.sampled.scores import HeadPass
 from small_attention import WIDTH, attention, draw, tokens
 
 LENGTH = 5

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from catenary.theory.scaled import Scaled
+from catenary.theory.cesaro.scaled import Scaled
 
 
 def test_sums_and_products_beyond_float64() -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from catenary.errors import InvalidInput, NotApplicable
-from catenary.theory.cesaro import cesaro_row
-from catenary.theory.density import cesaro_density, continuous_mass
-from catenary.theory.separable import (
+from catenary.theory.cesaro.density import cesaro_density, continuous_mass
+from catenary.theory.cesaro.row import cesaro_row
+from catenary.theory.cesaro.separable import (
     Warp,
     exponential_warp,
     power_warp,

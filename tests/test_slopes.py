@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from catenary.errors import InvalidInput, NotApplicable
-from catenary.theory.cesaro import cesaro_row
-from catenary.theory.cesaro_limits import second_moment_density
-from catenary.theory.density import cesaro_density
-from catenary.theory.slopes import cesaro_onset, cesaro_slope, density_onset, density_slope, second_moment_onset
+from catenary.theory.cesaro.density import cesaro_density
+from catenary.theory.cesaro.limits import second_moment_density
+from catenary.theory.cesaro.row import cesaro_row
+from catenary.theory.cesaro.slopes import cesaro_onset, cesaro_slope, density_onset, density_slope, second_moment_onset
 from oracles.cesaro import density, exact_row
 
 

@@ -11,7 +11,7 @@ from catenary.profile import Profile
 from catenary.sample import Sample
 from catenary.shape import describe
 from catenary.statistics import Units
-from catenary.theory.cesaro import cesaro_row
+from catenary.theory.cesaro.row import cesaro_row
 from catenary.verdict import Spread, judge
 from samples import noise, sample
 

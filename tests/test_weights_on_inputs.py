@@ -7,7 +7,7 @@ import pytest
 
 from catenary.architecture import Experts, FeedForward
 from catenary.errors import NotApplicable
-from catenary.theory.feed_forward import feed_forward_kernels
+from catenary.theory.feed_forward.mixer import feed_forward_kernels
 
 torch = pytest.importorskip("torch")
 

@@ -8,7 +8,7 @@ from catenary.cli.terminal import bar, observing
 
 if TYPE_CHECKING:
     from catenary.architecture import Architecture
-    from catenary.theory.sampled_quantiles import BirthQuantiles
+    from catenary.theory.sampled.quantiles import BirthQuantiles
 
 CORE = 2.5e10
 """Operations of a matrix product per second on one core: measured here, L = 256 in float64."""
@@ -23,7 +23,7 @@ def draw_networks(
 
     from catenary.errors import invalid
     from catenary.protocols import TokenLaw
-    from catenary.theory.sampled_quantiles import birth_quantiles, products_per_network
+    from catenary.theory.sampled.quantiles import birth_quantiles, products_per_network
 
     if theory != "birth":
         raise invalid("quantiles", "go with --theory birth", theory)

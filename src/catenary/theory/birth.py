@@ -14,13 +14,13 @@ from jaxtyping import Float64
 
 from catenary.architecture import Architecture, Attention, Branch
 from catenary.errors import invalid
-from catenary.theory.attention import PositionsOf, attention_mixer
+from catenary.theory.attention.mixer import PositionsOf, attention_mixer
 from catenary.theory.embedding import Start
-from catenary.theory.feed_forward import FeedForwardMixer
-from catenary.theory.kernels import operator
+from catenary.theory.feed_forward.mixer import FeedForwardMixer
 from catenary.theory.mixers import Mixer
-from catenary.theory.pairs import Pairs, Singles
-from catenary.theory.portions import PortionsOf, each
+from catenary.theory.positions.kernels import operator
+from catenary.theory.positions.pairs import Pairs, Singles
+from catenary.theory.positions.portions import PortionsOf, each
 from catenary.theory.steps import Move, Part, PassedMove
 
 FULL_TAPE = 1 << 30

@@ -16,13 +16,13 @@ from catenary.errors import NotApplicable, invalid, unknown
 from catenary.profile import Profile
 from catenary.protocols import TokenLaw
 from catenary.quantity import JACOBIAN_NORM
+from catenary.theory.attention.couplings import COUPLINGS
 from catenary.theory.birth import check_exact_memory, exact_energies
 from catenary.theory.card import MEASURED_REACH, Regime, TokenKnowledge, birth_card
 from catenary.theory.coarse import coarse_energies
-from catenary.theory.couplings import COUPLINGS
 from catenary.theory.embedding import embedded
-from catenary.theory.repeats_law import repeated_energies
-from catenary.theory.repeats_long import long_energies
+from catenary.theory.repeats.law import repeated_energies
+from catenary.theory.repeats.long import long_energies
 from catenary.theory.theories import THEORIES, check_options
 
 METHODS = ("auto", "exact", "coarse")

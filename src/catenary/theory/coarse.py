@@ -11,9 +11,9 @@ from jaxtyping import Float64
 from catenary.architecture import Architecture, Kernel, Window
 from catenary.theory.birth import birth_energies, mixers
 from catenary.theory.embedding import Start, embedded
-from catenary.theory.grid import Grid, group_positions, make_grid
-from catenary.theory.groups import Groups, positions
-from catenary.theory.portions import merged
+from catenary.theory.positions.grid import Grid, group_positions, make_grid
+from catenary.theory.positions.groups import Groups, positions
+from catenary.theory.positions.portions import merged
 
 __all__ = ["Groups", "coarse_energies", "group_positions"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from catenary.architecture import Architecture, Sinusoid
-from catenary.theory.pairs import Pairs, Vector
+from catenary.theory.positions.pairs import Pairs, Vector
 from catenary.theory.steps import unit_scale
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from catenary.theory.pairs import Pairs
+from catenary.theory.positions.pairs import Pairs
 
 
 @runtime_checkable

@@ -19,7 +19,9 @@ from catenary.profile import Profile
 from catenary.protocols import TokenLaw
 
 # Each of these files registers its theory when it is imported.
-from catenary.theory import birth_law, cesaro, density, null  # noqa: F401
+from catenary.theory import birth_law, null  # noqa: F401
+from catenary.theory.cesaro import density  # noqa: F401
+from catenary.theory.cesaro import row as cesaro  # noqa: F401
 from catenary.theory.theories import THEORIES
 
 LONGEST = 1 << 24

@@ -8,7 +8,7 @@ import numpy as np
 
 from catenary.architecture import Norm
 from catenary.theory.mixers import Mixer, Passed
-from catenary.theory.pairs import Pairs, Vector
+from catenary.theory.positions.pairs import Pairs, Vector
 
 
 @dataclass(frozen=True, eq=False)

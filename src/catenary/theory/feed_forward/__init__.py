@@ -1,0 +1,1 @@
+"""Feed-forward networks at birth: activations, kernels, experts."""

@@ -1,0 +1,1 @@
+"""Mean attention kernels as scans, and covariances of pairs of positions, one by one or in groups."""

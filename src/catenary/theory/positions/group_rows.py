@@ -1,0 +1,272 @@
+r"""Mean attention between groups of positions: how much of a group a query sees, and what two queries share.
+
+Everything is an average over the members of groups. ``mass[Q, h]`` is the attention that a query of group Q pays to
+group h. ``shared`` is the excess \(\sum_k e_k A_{qk}A_{q'k}\) of tokens that two queries have in common; e is what a
+token has more with itself than with another of its group.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, final, runtime_checkable
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from catenary.architecture import Alibi, Causal, Chunk, Kernel, Prefix, Window
+from catenary.errors import NotApplicable
+from catenary.theory.positions.grid import Grid
+from catenary.theory.positions.pairs import Matrix, Vector
+
+Column = Float64[np.ndarray, "n 1"]
+
+NO_DECAY = 1e-5
+"""Slope times length below which ALiBi is taken as causal: its rows differ by less than that from uniform ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """An excess that two queries (or tokens) have in common: of different ones by group, and of one with itself."""
+
+    different: Matrix
+    same: Vector
+
+
+@runtime_checkable
+class GroupRows(Protocol):
+    """One kernel on a grid."""
+
+    @property
+    def counts(self) -> Vector:
+        """How many tokens a query of each group sees."""
+        ...
+
+    @property
+    def mass(self) -> Matrix:
+        """Attention that a query of group Q pays to group h; rows sum to 1."""
+        ...
+
+    @property
+    def own(self) -> Vector:
+        """Attention that a query pays to its own token."""
+        ...
+
+    def shared(self, excess: Vector) -> Shared:
+        """What two queries share of the tokens' excess."""
+        ...
+
+    def sent(self, excess: Vector) -> Shared:
+        """What two tokens share of the excess of queries that see both."""
+        ...
+
+
+def rows(kernel: Kernel, grid: Grid) -> GroupRows:
+    """The kernel's rows on a grid; ``NotApplicable`` for an unknown kernel."""
+    none, past = Edge.still(grid, np.zeros(grid.sizes.size)), Edge.moving(grid, 0)
+    match kernel:
+        case Causal():
+            return Runs(grid, none, past)
+        case Window(width):
+            return Runs(grid, Edge.moving(grid, width), past)
+        case Chunk(width):
+            return Runs(grid, Edge.still(grid, grid.starts // width * width), past)
+        case Prefix(inside):
+            whole = Edge.still(grid, np.full(grid.sizes.size, float(inside)))
+            return Runs(grid, none, past.within(grid.ends <= inside, whole))
+        case Alibi(slope) if slope * grid.length < NO_DECAY:
+            return rows(Causal(), grid)
+        case Alibi(slope):
+            return Decays(grid, slope)
+    raise NotApplicable(f"no groups are known for the attention kernel {type(kernel).__name__}")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """One end of the run of tokens that a query sees: it moves with the query, or is the same for its whole group.
+
+    Attributes:
+        before: mean number of tokens of group h before the edge, for a query of group Q.
+        density: share of group Q's edges that lie in group h; 0 where the edge does not move.
+    """
+
+    before: Matrix
+    density: Matrix
+
+    @classmethod
+    def moving(cls, grid: Grid, shift: int) -> Edge:
+        """The edge behind position q - shift."""
+        upper, lower = grid.ends[:, None] - shift, grid.starts[:, None] - shift
+        before = _ramp(upper, lower, grid.starts) - _ramp(upper, lower, grid.ends)
+        inside = np.clip(np.minimum(upper, grid.ends) - np.maximum(lower, grid.starts), 0, None)
+        return cls(before / grid.sizes[:, None], inside / grid.sizes[:, None])
+
+    @classmethod
+    def still(cls, grid: Grid, edge: Vector) -> Edge:
+        """The same edge for all queries of a group."""
+        before = np.clip(edge[:, None] - grid.starts, 0, grid.sizes)
+        return cls(before, np.zeros_like(before))
+
+    def within(self, inside: Bool[np.ndarray, " n"], other: Edge) -> Edge:
+        """``other`` for the groups ``inside``, and this edge for the rest."""
+        chosen = inside[:, None]
+        return Edge(np.where(chosen, other.before, self.before), np.where(chosen, other.density, self.density))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Queries that see the tokens from one edge to another uniformly.
+
+    What two groups share is the product of what either sees of each third group: exact unless both see only a part
+    of it, and never negative.
+    """
+
+    grid: Grid
+    start: Edge
+    end: Edge
+
+    @cached_property
+    def counts(self) -> Vector:
+        """Mean number of tokens that a query of each group sees."""
+        return np.asarray(self._seen.sum(axis=1))
+
+    @cached_property
+    def mass(self) -> Matrix:
+        """Attention that a query of group Q pays to group h."""
+        return np.asarray(self._seen / self.counts[:, None])
+
+    @cached_property
+    def own(self) -> Vector:
+        """1/n."""
+        return 1 / self.counts
+
+    def shared(self, excess: Vector) -> Shared:
+        """What two queries share of the tokens' excess."""
+        different = (self.mass * (excess / self.grid.sizes)) @ self.mass.T
+        weight = self.counts**-2.0
+        np.fill_diagonal(different, weight * (self._less(self.grid.sizes[:, None]) @ excess))
+        return Shared(different, weight * (self._seen @ excess))
+
+    def sent(self, excess: Vector) -> Shared:
+        """What two tokens share of the excess of queries that see both."""
+        sizes = self.grid.sizes
+        different = (self.mass.T * (sizes * excess)) @ self.mass / (sizes * sizes[:, None])
+        weight = sizes * excess / self.counts**2
+        np.fill_diagonal(different, weight @ self._less(sizes) / sizes)
+        return Shared(different, weight @ self._seen / sizes)
+
+    @cached_property
+    def _seen(self) -> Matrix:
+        """Mean number of tokens of group h that a query of group Q sees."""
+        return np.asarray(self.end.before - self.start.before)
+
+    def _less(self, sizes: Float64[np.ndarray, "*size"]) -> Matrix:
+        """What two different members see together: their edges lie (n+1)/6 closer than those of one, on average."""
+        closer = (sizes + 1) / 6 * (sizes > 1)
+        return np.clip(self._seen - closer * (self.start.density + self.end.density), 0, None)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Decays:
+    r"""ALiBi: \(A_{qk} = r^{q-k}/Z_q\), \(r = e^{-m}\). Sums over the members of groups are geometric series."""
+
+    grid: Grid
+    slope: float
+
+    @cached_property
+    def counts(self) -> Vector:
+        r"""Participation number \(\tanh(mq/2)/\tanh(m/2)\) at the groups' centres."""
+        return np.asarray(np.tanh(self.slope * self.grid.centres / 2) / math.tanh(self.slope / 2))
+
+    @cached_property
+    def _sums(self) -> Vector:
+        """Z, of the mean of its row."""
+        return np.asarray(_decay_mass(self.grid.sizes, self.slope).sum(axis=1))
+
+    @cached_property
+    def mass(self) -> Matrix:
+        """Attention that a query of group Q pays to group h."""
+        return np.asarray(_decay_mass(self.grid.sizes, self.slope) / self._sums[:, None])
+
+    @cached_property
+    def own(self) -> Vector:
+        """1/Z."""
+        return 1 / self._sums
+
+    def shared(self, excess: Vector) -> Shared:
+        """What two queries share of the tokens' excess."""
+        shared = _decay_shared(self.grid.sizes, self.slope, excess)
+        return Shared(shared.different / (self._sums * self._sums[:, None]), shared.same / self._sums**2)
+
+    def sent(self, excess: Vector) -> Shared:
+        """What two tokens share of the excess of queries that see both: the same sums, backwards."""
+        shared = _decay_shared(self.grid.sizes[::-1], self.slope, (excess / self._sums**2)[::-1])
+        return Shared(shared.different[::-1, ::-1], shared.same[::-1])
+
+
+def _ramp(upper: Column, lower: Column, edge: Vector) -> Matrix:
+    """Sum of max(q - edge, 0) over whole q from lower + 1 to upper."""
+
+    def triangle(m: Matrix) -> Matrix:
+        m = np.clip(m, 0, None)
+        return m * (m + 1) / 2
+
+    return triangle(upper - edge) - triangle(lower - edge)
+
+
+def _geometric(slope: float, n: Vector) -> Vector:
+    r"""\(1 + r + \dots + r^{n-1}\)."""
+    return np.asarray(np.expm1(-slope * n) / math.expm1(-slope))
+
+
+def _decay_mass(sizes: Vector, slope: float) -> Matrix:
+    r"""\(\sum_{k\in h, k\le q} r^{q-k}\), averaged over the q of group Q."""
+    n, r = sizes, math.exp(-slope)
+    ends = np.cumsum(n)
+    sums = _geometric(slope, n)
+    # From the end of h to the start of Q; the part above the diagonal is replaced by 0.
+    between = np.exp(-slope * np.clip((ends - n)[:, None] - ends, 0, None))
+    mass = np.tril(r / n[:, None] * sums[:, None] * between * sums, -1)
+    np.fill_diagonal(mass, _decay_mass_diagonal(n, slope))
+    return np.asarray(mass)
+
+
+def _decay_shared(sizes: Vector, slope: float, excess: Vector) -> Shared:
+    r"""\(\sum_{k\le\min(q,q')} r^{q+q'-2k}e_k\), averaged over different members of two groups, and over q = q'."""
+    n, r = sizes, math.exp(-slope)
+    ends = np.cumsum(n)
+    one, two = _geometric(slope, n), _geometric(2 * slope, n)
+    # Sum over the tokens before each group, seen from its start.
+    before = np.tril(np.exp(-2 * slope * np.clip((ends - n)[:, None] - ends, 0, None)), -1) @ (two * excess)
+    same = r**2 * two / n * before + _decay_mass_diagonal(n, 2 * slope) * excess
+    # From a group's own tokens, and the ones before, to the end of the group.
+    inside = one * _geometric(slope, n + 1) / (n * (1 + r))
+    out = inside * excess + np.exp(-slope * n) * r * one / n * before
+    between = np.exp(-slope * np.clip((ends - n)[:, None] - ends, 0, None))
+    later = np.tril(r * one[:, None] / n[:, None] * between * out, -1)
+    different = later + later.T
+    np.fill_diagonal(different, _decay_pairs(n, slope, before, excess))
+    return Shared(different, same)
+
+
+def _decay_mass_diagonal(n: Vector, slope: float) -> Vector:
+    r"""\(\sum_{k\le q} r^{q-k}\) within one group, averaged over q."""
+    return np.asarray((n - math.exp(-slope) * _geometric(slope, n)) / (n * -math.expm1(-slope)))
+
+
+def _decay_pairs(n: Vector, slope: float, before: Vector, excess: Vector) -> Vector:
+    r"""Mean of \(r^{m'-m}E_m\) over pairs m < m' of one group, \(E_m = r^{2m}E_0 + e(1 + \dots + r^{2(m-1)})\)."""
+    r = math.exp(-slope)
+    one, two = _geometric(slope, n), _geometric(2 * slope, n)
+    lost = -math.expm1(-slope)
+    # Sums over m of r^(2m) and of 1, each times r + r^2 + ... up to the end of the group.
+    past = r / lost * (r**2 * two - np.exp(-slope * n) * r * one)
+    flat = r / lost * (n - one)
+    pairs = np.maximum(n * (n - 1) / 2, 1)
+    mean = (past * before + (flat - past) / (lost * (1 + r)) * excess) / pairs
+    alone = r**2 * before + excess
+    return np.where(n > 1, mean, alone)

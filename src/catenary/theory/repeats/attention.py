@@ -1,0 +1,300 @@
+r"""Attention at birth over tokens that repeat, with rotary positions, at any logit variance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool
+
+from catenary.errors import NotApplicable
+from catenary.theory.attention.scores import Scores
+from catenary.theory.mixers import Outcome
+from catenary.theory.positions.pairs import Matrix, Pairs, Vector
+from catenary.theory.repeats.band import (
+    Band,
+    EachRow,
+    Seen,
+    Square,
+    band,
+    lower_times,
+    sandwich,
+    symmetric_product,
+    times_lower,
+)
+from catenary.theory.repeats.nodes import Grid, Pull, correlations, grid
+from catenary.theory.repeats.rows import Levels, Likeness, Multiplicities, RowTables
+from catenary.theory.repeats.scores import (
+    Means,
+    Over,
+    copied_query_terms,
+    key_terms,
+    own_key_terms,
+    pairs,
+    query_terms,
+    single,
+)
+
+SINGLE_FROM = 192
+"""Length from which products of matrices are made in single precision: the profile moves by less than 1e-5 dex."""
+
+
+UNEQUAL = 0.1
+"""Largest relative deviation of one token's mean square from the mean at which logits count as equally wide."""
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatedAttention:
+    r"""Attention over tokens of which some are equal: the mean over weights of everything that the recursion needs.
+
+    \[\kappa_V^2\Big[\sum_{jl}E[A_{ij}A_{kl}]X_{jl} + R_{ik}U_{ik}\Big]\] forward, and backward the gradients at
+    values, keys and queries. \(E[A_{ij}A_{kl}]\) comes from exact moments of a softmax over types with their
+    multiplicities; see ``docs/repeats.md``. With distinct tokens it agrees with the strong coupling to .001 dex.
+
+    Attributes:
+        gain: \(\kappa_V^2\).
+        scores: the law of the logits; no soft-cap, no sink.
+        equal: whether two positions hold the same token.
+        turning: \(c_{ik}\), the factor of rotary positions on the product of two equal vectors; None without them.
+        width: a window, None for the whole past.
+        own_norm: whether queries and keys are normalised from inputs that are not.
+    """
+
+    gain: float
+    scores: Scores
+    equal: Bool[np.ndarray, "n n"]
+    turning: Matrix | None = None
+    width: int | None = None
+    own_norm: bool = False
+
+    def forward(self, x: Pairs) -> Outcome:
+        """Covariance of the outputs."""
+        scale = 1 / np.sqrt(x.same)
+        seen = x.scaled(scale)
+        law = Law.of(self, seen.matrix, self._variance(x.same))
+        values = Values.of(x.matrix, law)
+        added = law.outputs(values)
+        if self.scores.overlap:
+            added += law.overlap(values) * seen.matrix
+        added *= self.gain
+        return Outcome(Pairs(added, added.diagonal().copy()), PassedRepeated(self, x, seen, scale, law.tables))
+
+    def _variance(self, energy: Vector) -> float:
+        """Logit variance for inputs of mean square ``energy``, alike for all tokens unless QK-norm follows."""
+        if self.own_norm:
+            return self.scores.variance
+        mean = float(energy.mean())
+        if float(np.abs(energy - mean).max()) > UNEQUAL * mean:
+            raise NotApplicable(
+                "repeated tokens need a norm in front of attention scores: the inputs' mean squares differ by more "
+                f"than {UNEQUAL:.0%}"
+            )
+        return self.scores.variance * mean**2
+
+
+@dataclass(frozen=True, eq=False)
+class PassedRepeated:
+    """The forward pass: its inputs and row moments are kept, everything else is made again."""
+
+    attention: RepeatedAttention
+    x: Pairs
+    seen: Pairs
+    scale: Vector
+    tables: RowTables
+
+    def backward(self, gradient: Pairs) -> Pairs:
+        """Mean attention and its spread, keys, queries, and the 1/d overlap."""
+        law = Law.of(self.attention, self.seen.matrix, self.tables.variance, self.tables)
+        values = Values.of(self.x.matrix, law)
+        d = gradient.matrix
+        through = law.through_scores(d, values)
+        if self.attention.scores.overlap:
+            through += d * law.overlap(values)
+        through *= self.scale * self.scale[:, None]
+        through += law.through_values(d)
+        through *= self.attention.gain
+        return Pairs(through, through.diagonal().copy())
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """Keys as two queries meet them: how alike they are, what they get, and the response weight a lambda'."""
+
+    likeness: Likeness
+    keys: Square
+    levels: Levels
+    response: Square
+
+    @classmethod
+    def of(cls, likeness: Likeness, tables: RowTables, mean: Seen, multiplicities: Multiplicities) -> Shape:
+        """The shape of a likeness."""
+        levels = tables.levels(mean, multiplicities)
+        response = likeness.seen.unpack(mean * levels.response)
+        return cls(likeness, likeness.keys.astype(mean.dtype), levels, response)
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The values' covariance, and its means over what queries see."""
+
+    x: Square
+    means: Means
+    at: Means
+
+    @classmethod
+    def of(cls, x: Matrix, law: Law) -> Values:
+        """For all queries, and for those of the grid."""
+        work = x.astype(law.average.dtype)
+        half = lower_times(law.average, work)
+        rows = law.grid.rows
+        both = half[rows] @ law.average[rows].T
+        return cls(work, Means(half, law.grid.both(both)), Means(half[rows], both))
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    r"""Everything one layer's attention does, from the correlation R of its inputs.
+
+    The covariance of two logits is \(vR_{ik}R_{jl}c_{(i-k)-(j-l)}\). A query with itself meets keys turned by
+    \(c_{jl}\) (``own``); for different queries the factor is taken as \(c_{ik}\), so that keys meet unturned
+    (``other``): exact far apart, and near each other the profile moves by less than .002 dex per class of tokens.
+    """
+
+    scores: Scores
+    turning: Matrix | None
+    seen: Band
+    tables: RowTables
+    average: Square
+    reach: EachRow
+    cosine: Square
+    unlike: Square
+    own: Shape
+    other: Shape
+    single: Pull
+    free: Square
+    pulls: tuple[tuple[Square, Pull], ...]
+    grid: Grid
+
+    @classmethod
+    def of(cls, attention: RepeatedAttention, r: Matrix, variance: float, tables: RowTables | None = None) -> Law:
+        """The law over inputs of correlation ``r``; ``tables`` from an earlier call with the same input."""
+        n = len(r)
+        dtype = np.float32 if n >= SINGLE_FROM else np.float64
+        seen = band(n, attention.width)
+        different = (~attention.equal).astype(np.float64)
+        turned = r if attention.turning is None else r * attention.turning
+        near = Likeness.of(turned, different, seen)
+        tables = tables or RowTables.build(variance, attention.scores.query_dims, near)
+        met = near.multiplicities(tables.copies)
+        mean = tables.mean(met).astype(dtype)
+        own = other = Shape.of(near, tables, mean, met)
+        if attention.turning is not None:
+            far = Likeness.of(r, different, seen)
+            other = Shape.of(far, tables, mean, far.multiplicities(tables.copies))
+        (_, free), *coupled = correlations(turned, dtype)
+        return cls(
+            scores=attention.scores,
+            turning=attention.turning,
+            seen=seen,
+            tables=tables,
+            average=seen.unpack(mean),
+            reach=seen.total(mean * own.levels.response) * (1 - 1 / seen.counts),
+            cosine=turned.astype(dtype),
+            unlike=different.astype(dtype),
+            own=own,
+            other=other,
+            single=Pull.at(1.0, own.levels, near, mean, tables),
+            free=free,
+            pulls=tuple(
+                (weight, Pull.at(rho, other.levels, other.likeness, mean, tables))
+                for rho, weight in coupled
+                if weight.any()
+            ),
+            grid=grid(seen, dtype),
+        )
+
+    def outputs(self, values: Values) -> Matrix:
+        r"""\(\sum_{jl}E[A_{ij}A_{kl}]X_{jl}\); no pair of queries has more than the Cauchy-Schwarz bound."""
+        total = self.free * values.means.both
+        for weight, pull in self.pulls:
+            total += weight * self.grid.both(pull.means(values.x, self.grid))
+        same = np.maximum(self.grid.each(self.single.own_means(values.x, self.grid)), 1e-30).astype(np.float64)
+        root = np.sqrt(same)
+        out = np.minimum(total, root * root[:, None])
+        np.fill_diagonal(out, same)
+        return np.asarray(out)
+
+    def overlap(self, values: Values) -> Matrix:
+        r"""\(U_{ik} = o\,v\,u_iu_k(g_ig_k - (AXA^\top)_{ik})^2/(g_ig_k)\): unrelated tokens' chance overlap o.
+
+        \(u = (1 - 1/n)\sum a\lambda'\), and g is the mean of \(\sqrt{X_{jj}}\) over what a query sees, 1 behind a norm.
+        """
+        g = (self.average @ np.sqrt(values.x.diagonal())).astype(np.float64)
+        levels = g * g[:, None]
+        apart = (levels - values.means.both) ** 2
+        strength = self.tables.variance * self.scores.overlap
+        return np.asarray(apart / levels * self.reach * (strength * self.reach)[:, None])
+
+    def through_values(self, gradient: Matrix) -> Matrix:
+        r"""\(\sum_{ik}D_{ik}E[A_{ij}A_{kl}]\)."""
+        d = gradient.astype(self.average.dtype)
+        total = sandwich(self.average, d * self.free).astype(np.float64)
+        diagonal = np.einsum("ii->i", total)
+        for weight, pull in self.pulls:
+            w = d * weight
+            w /= self.grid.both(pull.norm(self.grid))
+            total += sandwich(pull.mean, w)
+            total += pull.excess * sandwich(pull.copies, w)
+            diagonal += (pull.beyond * times_lower(w, pull.beyond)).sum(axis=0)
+        pull = self.single
+        own = (d.diagonal() / self.grid.each(pull.own_norm(self.grid)))[:, None]
+        total += symmetric_product(pull.mean, own * pull.mean)
+        total += pull.excess * symmetric_product(pull.copies, own * pull.copies)
+        diagonal += (own * pull.beyond**2).sum(axis=0)
+        return total
+
+    def through_scores(self, gradient: Matrix, values: Values) -> Matrix:
+        r"""Gradients at keys and queries, E = D \circ v R c:
+
+        \[\sum_{ik}E_{ik}c_{mn}[g_{im}g_{kn} + z_{im}z_{kn}M_{mn}]\hat X_{mn} +
+          vD_{ik}c_{ik}\sum_{mn}[g_{im}g_{kn} + z_{im}z_{kn}M_{mn}]\hat X_{mn}\hat K_{mn},\]
+
+        g = a lambda', with X and the keys K centred for both queries and \(c_{mn}\) = 1 for different ones.
+        """
+        d = gradient.astype(self.average.dtype)
+        x, at, rows, other = values.x, values.at, self.grid.rows, self.other
+        v = d.dtype.type(self.tables.variance)
+        apart = d.copy()
+        np.fill_diagonal(apart, 0)
+        weighted = v * apart * self.cosine
+        coefficient, rest = key_terms(other.response, weighted, values.means)
+        keys = coefficient * x + rest
+        others = self._others(other, pairs)
+        found = query_terms(other.response[rows], x, other.keys, at, others, pairs)
+        queries = apart * self.grid.both(found)
+        for weight, pull in self.pulls:
+            coefficient, rest = key_terms(pull.scores, weighted * weight, values.means)
+            keys += pull.excess * (coefficient * x + rest)
+            found = copied_query_terms(pull.scores[rows], pull.excess, x, other.keys, at, others, pairs)
+            queries += apart * weight * self.grid.both(found)
+        own, pull = self.own, self.single
+        mine, theirs = Means(at.half, at.both.diagonal()), self._others(own, single)
+        lone = v * d.diagonal() * self.cosine.diagonal()
+        coefficient, rest = own_key_terms(own.response, lone, values.means)
+        turned = coefficient * x + rest
+        coefficient, rest = own_key_terms(pull.scores, lone, values.means)
+        turned += pull.excess * (coefficient * x + rest)
+        found = query_terms(own.response[rows], x, own.keys, mine, theirs, single)
+        found += copied_query_terms(pull.scores[rows], pull.excess, x, own.keys, mine, theirs, single)
+        total = v * queries.astype(np.float64)
+        np.einsum("ii->i", total)[:] = v * d.diagonal() * self.grid.each(found)
+        total += turned
+        if self.turning is not None:
+            total *= self.turning
+        return np.asarray(total + keys)
+
+    def _others(self, shape: Shape, over: Over) -> Means:
+        """Means of the keys' likeness over what queries see, tokens of one type left out."""
+        at = self.average[self.grid.rows]
+        half = (at @ (shape.keys * self.unlike)) / np.maximum(at @ self.unlike, 1e-9)
+        return Means(half, over(half, at))
