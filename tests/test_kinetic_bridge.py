@@ -1,4 +1,4 @@
-"""Depth to kinetic time: printed values, Laguerre polynomials, dense stacks, the 1/H coefficient; (c, lambda) at birth."""
+"""Depth to kinetic time: printed values, Laguerre polynomials, dense stacks, the coefficient of 1/H; birth."""
 
 from __future__ import annotations
 

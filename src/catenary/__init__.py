@@ -42,11 +42,16 @@ _PUBLIC = {
     "write_report": "catenary.page.report",
 }
 
-__all__ = ["__version__", *sorted(_PUBLIC)]
+_PACKAGES = ("kinetic",)
+"""Packages that are public under their own name."""
+
+__all__ = ["__version__", *sorted((*_PUBLIC, *_PACKAGES))]
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from the module that defines it."""
+    if name in _PACKAGES:
+        return importlib.import_module(f"catenary.{name}")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'catenary' has no attribute {name!r}")
     value = getattr(importlib.import_module(_PUBLIC[name]), name)

@@ -2,6 +2,15 @@
 
 from catenary.kinetic.adjoint import Sensitivity as Sensitivity
 from catenary.kinetic.adjoint import sensitivity as sensitivity
+from catenary.kinetic.birth import BirthKinetics as BirthKinetics
+from catenary.kinetic.birth import birth_kinetics as birth_kinetics
+from catenary.kinetic.bridge import STACKS as STACKS
+from catenary.kinetic.bridge import Bridge as Bridge
+from catenary.kinetic.bridge import bridge as bridge
+from catenary.kinetic.bridge import depth_coefficient as depth_coefficient
+from catenary.kinetic.bridge import stack_limit as stack_limit
+from catenary.kinetic.bridge import stack_response as stack_response
+from catenary.kinetic.bridge import warp as warp
 from catenary.kinetic.circle import Circle as Circle
 from catenary.kinetic.circle_fft import PositionalCircle as PositionalCircle
 from catenary.kinetic.correlations import Correlations as Correlations
@@ -14,6 +23,10 @@ from catenary.kinetic.integrate import flow as flow
 from catenary.kinetic.integrate import rk4_steps as rk4_steps
 from catenary.kinetic.integrate import trajectory as trajectory
 from catenary.kinetic.linear import linear_response as linear_response
+from catenary.kinetic.mean_field import MeanField as MeanField
+from catenary.kinetic.mean_field import mean_field as mean_field
+from catenary.kinetic.mean_field_correlations import MeanFieldCorrelations as MeanFieldCorrelations
+from catenary.kinetic.mean_field_correlations import mean_field_correlations as mean_field_correlations
 from catenary.kinetic.minimum import REGIMES as REGIMES
 from catenary.kinetic.minimum import InteriorMinimum as InteriorMinimum
 from catenary.kinetic.minimum import interior_minimum as interior_minimum
@@ -21,6 +34,8 @@ from catenary.kinetic.minimum import regime as regime
 from catenary.kinetic.modes import mode_count as mode_count
 from catenary.kinetic.modes import mode_rate as mode_rate
 from catenary.kinetic.modes import mode_weight as mode_weight
+from catenary.kinetic.near_deterministic import NearDeterministic as NearDeterministic
+from catenary.kinetic.near_deterministic import near_deterministic as near_deterministic
 from catenary.kinetic.phase import PhaseDiagram as PhaseDiagram
 from catenary.kinetic.phase import phase_diagram as phase_diagram
 from catenary.kinetic.positional import Exponentials as Exponentials
