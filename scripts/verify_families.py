@@ -23,7 +23,8 @@ from families.tiny import TINY  # noqa: E402
 
 FIGURES = ROOT / "src" / "catenary" / "configs" / "standing.json"
 PAGE = ROOT / "docs" / "families.md"
-NETWORKS = 64
+NETWORKS = 32
+"""Of each type, unless --networks says otherwise."""
 
 
 def main() -> None:
@@ -31,30 +32,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("types", nargs="*")
     parser.add_argument("--docs", action="store_true")
+    parser.add_argument("--networks", type=int, default=NETWORKS)
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     figures: dict[str, Any] = json.loads(FIGURES.read_text("utf-8"))["types"] if FIGURES.exists() else {}
     for model_type in () if options.docs else options.types or TINY:
-        figures[model_type] = measure(model_type)
+        figures[model_type] = measure(model_type, options.networks)
         print(model_type, json.dumps(figures[model_type]), flush=True)
         save(figures)
     PAGE.write_text(page(), "utf-8")
 
 
-def measure(model_type: str) -> dict[str, Any]:
+def measure(model_type: str, networks: int) -> dict[str, Any]:
     """The figures of one type, rounded."""
     case = TINY[model_type]
-    found = verify(model_type, case, networks=NETWORKS)
+    found = verify(model_type, case, networks=networks)
     row: dict[str, Any] = {"median": found.median, "largest": found.largest, "floor": found.floor}
     if case.feature:
         row["plain"] = found.plain
-    return {"feature": case.feature, **{name: round(value, 4) for name, value in row.items()}}
+    return {"feature": case.feature, "networks": networks, **{name: round(value, 4) for name, value in row.items()}}
 
 
 def save(figures: dict[str, Any]) -> None:
     """Write one line per described type."""
     lines = [f"{json.dumps(kind)}: {json.dumps(figures[kind])}" for kind in sorted(figures) if kind in TINY]
-    FIGURES.write_text(f'{{"networks": {NETWORKS}, "types": {{\n' + ",\n".join(lines) + "\n}}\n", "utf-8")
+    FIGURES.write_text('{"types": {\n' + ",\n".join(lines) + "\n}}\n", "utf-8")
 
 
 if __name__ == "__main__":

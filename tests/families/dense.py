@@ -7,6 +7,7 @@ from families.case import DENSE, STD, WINDOW, Case, dense
 FULL, SLIDING = "full_attention", "sliding_attention"
 MIXED = [SLIDING, FULL, SLIDING, SLIDING]
 TEXT = {**DENSE, "head_dim": 32}
+GEMMA4 = {**DENSE, "head_dim": 16, "global_head_dim": 32, "sliding_window": WINDOW, "layer_types": [*MIXED[:3], FULL]}
 
 DENSE_CASES: dict[str, Case] = {
     "llama": dense(),
@@ -36,10 +37,20 @@ DENSE_CASES: dict[str, Case] = {
     "gemma3_text": dense("sandwich norms, windows", head_dim=32, query_pre_attn_scalar=64, sliding_window=WINDOW,
                          sliding_window_pattern=2),
     "vaultgemma": dense("windows, embedding scale", head_dim=32, query_pre_attn_scalar=32, sliding_window=WINDOW),
-    "gemma4_text": dense("sandwich norms, windows", head_dim=16, global_head_dim=32, sliding_window=WINDOW,
-                         hidden_size_per_layer_input=0, layer_types=[*MIXED[:3], FULL]),
-    "gemma4_unified_text": dense("sandwich norms, windows", head_dim=16, global_head_dim=32, sliding_window=WINDOW,
-                                 layer_types=[*MIXED[:3], FULL]),
+    "gemma4_text": Case({**GEMMA4, "hidden_size_per_layer_input": 0}, "sandwich norms, windows"),
+    "gemma4_unified_text": Case(GEMMA4, "sandwich norms, windows"),
+    "gemma4": Case(
+        {"text_config": {**GEMMA4, "model_type": "gemma4_text", "hidden_size_per_layer_input": 0, "pad_token_id": 0},
+         "vision_config": {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+                           "num_key_value_heads": 2, "head_dim": 8, "patch_size": 4, "pooling_kernel_size": 1,
+                           "position_embedding_size": 16}, "audio_config": None},
+        "sandwich norms, windows",
+    ),
+    "gemma4_unified": Case(
+        {"text_config": {**GEMMA4, "model_type": "gemma4_unified_text", "pad_token_id": 0}, "vision_config": None,
+         "audio_config": None},
+        "sandwich norms, windows",
+    ),
     "glm": dense(head_dim=32),
     "glm4": dense("sandwich norms", head_dim=32),
     "granite": dense("multipliers", embedding_multiplier=12.0, residual_multiplier=0.4, attention_multiplier=32**-0.5),
