@@ -98,7 +98,7 @@ def _backbone(module: torch.nn.Module) -> torch.nn.Module:
 
 def _layers(module: torch.nn.Module, backbone: torch.nn.Module) -> tuple[torch.nn.Module, ...]:
     config = getattr(module, "config", None)
-    if hasattr(config, "get_text_config"):
+    if config is not None and hasattr(config, "get_text_config"):
         config = config.get_text_config()
     # The decoder of an encoder-decoder keeps its parent's config, whose num_hidden_layers counts the encoder.
     depth = getattr(config, "decoder_layers", None) or getattr(config, "num_hidden_layers", None)

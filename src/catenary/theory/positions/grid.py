@@ -65,7 +65,7 @@ class Grid:
     @cached_property
     def starts(self) -> Vector:
         """Number of positions before each group."""
-        return self.ends - self.sizes
+        return np.asarray(self.ends - self.sizes)
 
     @cached_property
     def centres(self) -> Vector:

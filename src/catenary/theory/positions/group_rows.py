@@ -166,7 +166,7 @@ class Runs:
     def _less(self, sizes: Float64[np.ndarray, "*size"]) -> Matrix:
         """What two different members see together: their edges lie (n+1)/6 closer than those of one, on average."""
         closer = (sizes + 1) / 6 * (sizes > 1)
-        return np.clip(self._seen - closer * (self.start.density + self.end.density), 0, None)
+        return np.asarray(np.clip(self._seen - closer * (self.start.density + self.end.density), 0, None))
 
 
 @final
@@ -213,9 +213,9 @@ def _ramp(upper: Column, lower: Column, edge: Vector) -> Matrix:
 
     def triangle(m: Matrix) -> Matrix:
         m = np.clip(m, 0, None)
-        return m * (m + 1) / 2
+        return np.asarray(m * (m + 1) / 2)
 
-    return triangle(upper - edge) - triangle(lower - edge)
+    return np.asarray(triangle(upper - edge) - triangle(lower - edge))
 
 
 def _geometric(slope: float, n: Vector) -> Vector:
@@ -269,4 +269,4 @@ def _decay_pairs(n: Vector, slope: float, before: Vector, excess: Vector) -> Vec
     pairs = np.maximum(n * (n - 1) / 2, 1)
     mean = (past * before + (flat - past) / (lost * (1 + r)) * excess) / pairs
     alone = r**2 * before + excess
-    return np.where(n > 1, mean, alone)
+    return np.asarray(np.where(n > 1, mean, alone))

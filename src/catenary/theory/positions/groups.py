@@ -142,7 +142,7 @@ def _with(different: Matrix, shared: Shared) -> Pairs:
 
 
 def _symmetric(w: Matrix) -> Matrix:
-    return w + w.T
+    return np.asarray(w + w.T)
 
 
 def _from_zero(x: Pairs) -> Float64[np.ndarray, "n m"]:

@@ -59,15 +59,15 @@ class Convolution:
     def back(self) -> Float64[np.ndarray, "m signed"]:
         r"""From b of both signs to \(\sum_u a_u[b(\ell+u)+b(-\ell+u)]\) at 0 and the lags."""
         ahead, behind = (_expected(at, self._signed, self._ramp) for at in (self._even, -self._even))
-        return ahead + behind
+        return np.asarray(ahead + behind)
 
     def _ramp(self, z: Float64[np.ndarray, "targets nodes"]) -> Float64[np.ndarray, "targets nodes"]:
         """For v."""
-        return np.exp(-self.slope * (np.maximum(z, 0) + 1)) / -math.expm1(-self.slope) + np.maximum(-z, 0)
+        return np.asarray(np.exp(-self.slope * (np.maximum(z, 0) + 1)) / -math.expm1(-self.slope) + np.maximum(-z, 0))
 
     def _ramp_of_difference(self, z: Float64[np.ndarray, "targets nodes"]) -> Float64[np.ndarray, "targets nodes"]:
         """For u - v."""
-        return np.exp(-self.slope * (np.abs(z) + 1)) / -math.expm1(-2 * self.slope) + np.maximum(-z, 0)
+        return np.asarray(np.exp(-self.slope * (np.abs(z) + 1)) / -math.expm1(-2 * self.slope) + np.maximum(-z, 0))
 
     @cached_property
     def _even(self) -> Float64[np.ndarray, " m"]:
