@@ -175,8 +175,8 @@ def _token_statements(architecture: Architecture, regime: Regime) -> list[str]:
         return ["RoPE is left out: for distinct tokens it moves the mean profile by less than 0.01 dex."] * turned
     if regime.tokens == "repeated":
         return [
-            "Repeated tokens and RoPE are in it: up to logit variance 2.7 a class of equally frequent tokens errs by up "
-            "to 0.06 dex, the last token by 0.04; by frequency class alone, above 512 tokens, by 0.025 more."
+            "Repeated tokens and RoPE are in it: up to logit variance 2.7 a class of equally frequent tokens errs by "
+            "up to 0.06 dex, the last token by 0.04; by frequency class alone, above 512 tokens, by 0.025 more."
         ]
     said = [f"The law of repeated tokens was not used: {regime.reason}."] if regime.reason else []
     said.append(
