@@ -15,6 +15,8 @@ from catenary.kinetic.circle import Circle as Circle
 from catenary.kinetic.circle_fft import PositionalCircle as PositionalCircle
 from catenary.kinetic.correlations import Correlations as Correlations
 from catenary.kinetic.correlations_plain import Conditional as Conditional
+from catenary.kinetic.correlations_product import ModeCorrelations as ModeCorrelations
+from catenary.kinetic.correlations_product import correlate_modes as correlate_modes
 from catenary.kinetic.estimators import correlate as correlate
 from catenary.kinetic.extrema import Extremum as Extremum
 from catenary.kinetic.extrema import extrema as extrema
