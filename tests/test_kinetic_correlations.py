@@ -101,7 +101,7 @@ def test_errors_are_what_repeated_runs_scatter_by() -> None:
 
 def test_the_particles_reach_the_closed_form_at_first_order() -> None:
     sizes, found, errors = [16, 32, 64], [], []
-    for tokens, samples in zip(sizes, (12000, 8000, 6000), strict=True):
+    for tokens, samples in zip(sizes, (10000, 7000, 4500), strict=True):
         run = correlate(Circle(tokens, 1.0, 1.0), t=1.0, readout=EIGHT, samples=samples, seed=tokens)
         middle = (run.sigma0 > 0.3) & (run.sigma0 < 0.9)
         off = (run.draws[:, middle] / limit(run.sigma0[middle]) - 1).mean(axis=1)
@@ -110,8 +110,8 @@ def test_the_particles_reach_the_closed_form_at_first_order() -> None:
     relative = np.array(errors) / found
     assert min(found) > 0
     slope, spread = np.polyfit(np.log(sizes), np.log(found), 1, w=1 / relative, cov="unscaled")
-    assert spread[0, 0] ** 0.5 < 0.08
-    assert slope[0] == pytest.approx(-1, abs=0.2)
+    assert spread[0, 0] ** 0.5 < 0.1
+    assert slope[0] == pytest.approx(-1, abs=0.25)
 
 
 def test_spread_of_each_estimator_grows_as_derived() -> None:
@@ -123,11 +123,11 @@ def test_spread_of_each_estimator_grows_as_derived() -> None:
         return float(np.sqrt((run.spread**2).mean()))
 
     power = 0.5 * (EIGHT.weights**2).sum()
-    assert spread("naive", 64, 2000) == pytest.approx(64 * math.sqrt(power), rel=0.05)
-    assert spread("naive", 256, 500) == pytest.approx(256 * math.sqrt(power), rel=0.05)
-    assert spread("adjoint", 16, 2000) == pytest.approx(spread("adjoint", 128, 1000), rel=0.15)
-    assert spread("adjoint-control", 32, 2000) / spread("adjoint-control", 128, 1000) == pytest.approx(2, rel=0.2)
-    assert spread("conditional", 32, 300) / spread("conditional", 128, 100) == pytest.approx(2, rel=0.25)
+    assert spread("naive", 64, 1000) == pytest.approx(64 * math.sqrt(power), rel=0.05)
+    assert spread("naive", 256, 300) == pytest.approx(256 * math.sqrt(power), rel=0.1)
+    assert spread("adjoint", 16, 1500) == pytest.approx(spread("adjoint", 128, 500), rel=0.15)
+    assert spread("adjoint-control", 32, 1000) / spread("adjoint-control", 128, 500) == pytest.approx(2, rel=0.2)
+    assert spread("conditional", 32, 150) / spread("conditional", 128, 60) == pytest.approx(2, rel=0.25)
 
 
 def test_one_percent_at_512_tokens_takes_few_samples_of_the_default_and_a_thousand_million_naive_ones() -> None:
