@@ -347,7 +347,8 @@ class Architecture:
 
     ``causal_up_to`` is the length up to which attention sees all that its kernels say; beyond it the data chooses
     (None: at any length). ``assumed`` lists fields the config left out and the value taken; ``not_expressed`` lists
-    what the config says that this description cannot hold. Both are printed on every prediction's validity card.
+    what the config says that this description cannot hold; ``standing`` says how this model type was compared with
+    real networks. All three are printed on every prediction's validity card.
     """
 
     name: str
@@ -365,6 +366,7 @@ class Architecture:
     assumed: tuple[str, ...] = ()
     not_expressed: tuple[str, ...] = ()
     source: str = ""
+    standing: str = ""
 
     @property
     def depth(self) -> int:

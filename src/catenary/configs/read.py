@@ -16,7 +16,7 @@ from catenary.configs.fields import Fields
 from catenary.configs.locate import locate_config
 from catenary.configs.received import received
 from catenary.configs.refusals import REFUSALS
-from catenary.configs.standing import measured_errors, standing
+from catenary.configs.standing import standing, standing_words
 from catenary.errors import InvalidInput, NotApplicable, invalid
 
 QUANTISED = ("quantization_config", "quantization", "quip_params")
@@ -90,14 +90,15 @@ def _read(config: Mapping[str, Any], std: float | None) -> Architecture:
         fields.note(f"auto_map names the model's own code; transformers' own {model_type} class is described")
     found = standing(model_type)
     if found.kind == "approximate":
-        error = measured_errors().get(model_type, {}).get("median")
-        fields.note(f"approximate: {found.reason}" + (f"; measured error {error:.2g} dex" if error else ""))
+        fields.note(f"approximate: {found.reason}")
     architecture = family.read(fields)
     if std is not None:
         instead = received(part.get(std_field, "class default"))
         stated = f"{architecture.initialisation}; std {std:.6g} given as init_std, in place of {instead}"
         architecture = replace(architecture, initialisation=stated)
-    return replace(architecture, assumed=fields.assumed, not_expressed=fields.notes)
+    return replace(
+        architecture, assumed=fields.assumed, not_expressed=fields.notes, standing=standing_words(model_type)
+    )
 
 
 def text_part(config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:

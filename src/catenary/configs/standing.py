@@ -45,6 +45,14 @@ def standing(model_type: str) -> Standing:
     return Standing(model_type, inner.kind, inner.reason, text)
 
 
+def standing_words(model_type: str) -> str:
+    """The standing of a described type in a sentence, with the measured error where there is one."""
+    found = standing(model_type)
+    error = measured_errors().get(model_type, {}).get("median")
+    measured = f", median error {error:.2g} dex against untrained networks of width 128" if error is not None else ""
+    return f"Model type {model_type}: {found.kind}{measured}."
+
+
 @cache
 def measured_errors() -> Mapping[str, Mapping[str, Any]]:
     """The shipped measurements by model type, written by scripts/verify_families.py.

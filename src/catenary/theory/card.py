@@ -145,6 +145,7 @@ def token_spread(variance: float) -> float | None:
 def _statements(architecture: Architecture, regime: Regime, error: float | None) -> list[str]:
     variance, reach = architecture.logit_variance, regime.length / architecture.width
     said = [
+        *([architecture.standing] if architecture.standing else []),
         "The law predicts the root mean square over networks and sequences, not one network.",
         f"Attention-logit variance at birth {variance:.2g}: {_variance_words(regime.coupling, variance, error)}",
     ]
