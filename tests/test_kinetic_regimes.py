@@ -93,11 +93,11 @@ def test_proved_times_lie_below_exact_ones() -> None:
     assert (kinetic.t_monotone(lam[:200], beta[:200], M[:200]) >= exact[:200]).all()
 
 
-def test_one_interior_minimum_below_t_crit_in_every_case_tried() -> None:
+def test_one_interior_minimum_below_t_crit_for_beta_up_to_10() -> None:
     """Evidence for the conjecture: the sign of the slope changes once, on a grid in y, in 400 random cases."""
     rng = np.random.default_rng(1)
     n = 400
-    lam, beta, M = 10 ** rng.uniform(-2, 2.3, n), rng.uniform(0.05, 12, n), 10 ** rng.uniform(0, 2, n)
+    lam, beta, M = 10 ** rng.uniform(-2, 2.3, n), rng.uniform(0.05, 10, n), 10 ** rng.uniform(0, 2, n)
     t = rng.uniform(0.05, 0.999, n) * kinetic.t_crit(lam, beta, M)
     found = kinetic.interior_minimum(lam=lam, beta=beta, t=t, M=M)
     assert (found.regime == "U").all()
@@ -184,6 +184,55 @@ def test_the_ratio_falls_with_time_whatever_the_weights(weights: list[float], ra
     with mp.workdps(oracle.DIGITS):
         ratios = [oracle.falling_ratio(weights, [t * a for a in used], y) for t in (0.1, 0.5, 1.0, 1.01, 3.0)]
     assert all(later < earlier for earlier, later in itertools.pairwise(ratios))
+
+
+@pytest.mark.parametrize(
+    ("lam", "beta", "M", "part"),
+    [(30.0, 30.0, 3, 0.985), (12.0, 60.0, 4, 0.98), (100.0, 100.0, 5, 0.96), (5.0, 12.0, 2.5, 0.999)],
+)
+def test_one_head_may_have_two_minima_below_t_crit(lam: float, beta: float, M: float, part: float) -> None:
+    """Counterexamples to "U below t_crit", with 50 digits: the curve rises on both sides of either minimum."""
+    t = part * float(kinetic.t_crit(lam, beta, M))
+    found = kinetic.extrema(heads=[(1.0, lam, beta)], t=t, M=M)
+    assert [one.kind for one in found] == ["minimum", "maximum", "minimum"]
+    with mp.workdps(oracle.DIGITS):
+        low, top, right = (oracle.profile(mp.mpf(one.sigma), lam, beta, t, M) for one in found)
+        middle = [(mp.mpf(found[i].sigma) + mp.mpf(found[i + 1].sigma)) / 2 for i in range(2)]
+        between = [oracle.profile(sigma, lam, beta, t, M) for sigma in middle]
+        assert low < between[0] < top > between[1] > right
+        assert right < oracle.profile(mp.mpf(1), lam, beta, t, M)
+    lowest = kinetic.interior_minimum(lam=lam, beta=beta, t=t, M=M)
+    assert lowest.regime == "W"
+    best = min((one for one in found if one.kind == "minimum"), key=lambda one: one.value)
+    assert float(lowest.sigma) == pytest.approx(best.sigma, rel=1e-12)
+
+
+def test_regimes_agree_with_the_extrema_found_one_by_one() -> None:
+    rng = np.random.default_rng(5)
+    n = 60
+    lam, beta, M = 10 ** rng.uniform(-1, 2.3, n), 10 ** rng.uniform(-1, 1.8, n), rng.integers(1, 20, n)
+    t = np.asarray(kinetic.t_crit(lam, beta, M)) * rng.uniform(0.3, 1.6, n)
+    words = kinetic.regime(lam=lam, beta=beta, t=t, M=M)
+    counts = {"U": 1, "W": 3, "hump": 2, "primacy": 0}
+    for i in range(n):
+        found = kinetic.extrema(heads=[(1.0, lam[i], beta[i])], t=t[i], M=M[i])
+        assert len(found) == counts[str(words[i])]
+    assert {"U", "hump", "primacy"} <= set(words.tolist())
+
+
+def test_profiles_with_more_turns() -> None:
+    """Two humps at once, four extrema; and two valleys of the balance of which neither reaches 0."""
+    for lam, beta, M, part, word, count in (
+        (123.10021291155115, 230.51889980061665, 1.8666071580360768, 1.0041, "hump", 4),
+        (162.88341120977375, 9.597533489047729, 1.3027762421958944, 0.4125872356232339, "U", 1),
+        (118.60232797814064, 176.1441930179848, 1.79308620224411, 0.9332381037479205, "W", 3),
+    ):
+        t = part * float(kinetic.t_crit(lam, beta, M))
+        found = kinetic.interior_minimum(lam=lam, beta=beta, t=t, M=M)
+        each = kinetic.extrema(heads=[(1.0, lam, beta)], t=t, M=M)
+        assert (found.regime, len(each)) == (word, count)
+        lowest = min((one for one in each if one.kind == "minimum"), key=lambda one: one.value)
+        assert float(found.sigma) == pytest.approx(lowest.sigma, rel=1e-12)
 
 
 def test_two_positive_heads_may_turn_three_times_below_their_threshold() -> None:

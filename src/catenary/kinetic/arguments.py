@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Real
 
 from catenary.errors import invalid
 
-Numbers = Real[np.ndarray, "..."] | Sequence[float] | float
+Numbers = Real[np.ndarray, "..."] | Sequence[float] | float | np.integer[Any]
 """An argument: one number, or anything numpy reads as an array of numbers. Arguments of one call broadcast."""
 
 Array = Float64[np.ndarray, "..."]

@@ -5,25 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64, Shaped
+from jaxtyping import Float64, Int64, Shaped
 
 from catenary.kinetic.arguments import Numbers, Values, at_least_zero, concentration, plain, positive, vocabulary
 from catenary.kinetic.balance import balance
-from catenary.kinetic.modes import ProfileModes, profile_modes
+from catenary.kinetic.modes import profile_modes
 from catenary.kinetic.primitives import source_position
 from catenary.kinetic.retrieval import retrieval_curvature, retrieval_profile
-from catenary.kinetic.thresholds import log_t_crit
 
-REGIMES = ("U", "hump", "primacy")
-"""U: primacy, one interior minimum, recency. Hump: an interior minimum and a maximum after it, then a falling end.
-Primacy: falling from the first token to the last."""
+REGIMES = ("U", "W", "hump", "primacy")
+"""U: primacy, one interior minimum, recency. W: two interior minima or more, then recency (beta above 10, few tokens).
+Hump: an interior minimum and a maximum after it, then a falling end. Primacy: falling from the first token to the last.
+"""
 
 Words = Shaped[np.ndarray, "..."] | np.str_
+
+Bracket = tuple[Int64[np.ndarray, " k"], Float64[np.ndarray, " k"], Float64[np.ndarray, " k"]]
+"""Which profiles, from which distance on, in which first step."""
 
 
 @dataclass(frozen=True)
 class InteriorMinimum:
-    """The interior minimum of one profile or of many; NaN where the regime is primacy and there is none."""
+    """The interior minimum of one profile or of many, the lowest of several; NaN where the regime is primacy."""
 
     sigma: Values
     """Position in (0, 1)."""
@@ -40,11 +43,11 @@ class InteriorMinimum:
 def interior_minimum(*, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers) -> InteriorMinimum:
     r"""The interior minimum of the retrieval profile and the regime, for arguments that broadcast.
 
-    The minimum is the root of \(\Lambda(y, t) = 0\) at which \(\Lambda\) falls (``balance.py``). Below ``t_crit`` it is
-    searched from y = 0 on, later from the maximum of \(\Lambda\) on; that there is one such root is proved for one mode
-    and up to ``t_sufficient``, and seen in every case tried beyond (docs/kinetic.md). Position and value to 1e-13,
-    curvature to 1e-11; next to the edges of a regime less, as the minimum itself moves fast there. Values below 1e-308
-    round to 0: ``log_retrieval_profile`` at ``sigma`` has them. About 0.1 ms per profile.
+    Minima are roots of \(\Lambda(y, t) = 0\) at which \(\Lambda\) falls (``balance.py``). Where \(\Lambda\) turns is
+    seen on a grid of 25 distances and found exactly from there; with one mode it is concave and turns once at most
+    (docs/kinetic.md). Position and value to 1e-13, curvature to 1e-11; next to the edges of a regime less, as the
+    minimum itself moves fast there. Values below 1e-308 round to 0: ``log_retrieval_profile`` at ``sigma`` has them.
+    About 0.5 ms per profile.
     Source: derived here from arXiv 2605.09213, Section 6.
 
     Args:
@@ -62,19 +65,18 @@ def interior_minimum(*, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers) -> 
     (['U', 'primacy'], [0.259276, nan])
     """
     arrays = np.broadcast_arrays(at_least_zero("lam", lam), concentration(beta), positive("t", t), vocabulary(M))
-    shape, (decay, b, time, m) = arrays[0].shape, (array.ravel() for array in arrays)
-    words, start, modes = _regimes(decay, b, time, m)
-    index = np.flatnonzero(words != "primacy")
-    sigma, value, curvature, depth = np.full((4, time.size), np.nan)
-    if index.size:
-        decay, b, time, m = decay[index], b[index], time[index], m[index]
-        distance = balance(modes[index], decay).minimum(start[index], time, np.arange(index.size))
-        at = source_position(distance, decay)
-        sigma[index] = at
-        value[index] = retrieval_profile(at, lam=decay, beta=b, t=time, M=m)
-        curvature[index] = retrieval_curvature(at, lam=decay, beta=b, t=time, M=m)
-        depth[index] = retrieval_profile(1.0, lam=decay, beta=b, t=time, M=m) - value[index]
-    shaped = [plain(found.reshape(shape)) for found in (sigma, value, curvature, depth)]
+    shape, columns = arrays[0].shape, np.array([array.ravel() for array in arrays])
+    words, brackets = _regimes(columns)
+    found = np.full((4, columns.shape[1]), np.nan)
+    for part, start, step in brackets:
+        decay, b, time, m = columns[:, part]
+        distance = balance(profile_modes(b, m), decay).minimum(start, step, time, np.arange(part.size))
+        at, of = source_position(distance, decay), {"lam": decay, "beta": b, "t": time, "M": m}
+        value, end = retrieval_profile(at, **of), retrieval_profile(1.0, **of)
+        lower = ~(found[1, part] <= value)
+        new = np.array([at, value, retrieval_curvature(at, **of), end - value])
+        found[:, part[lower]] = new[:, lower]
+    shaped = [plain(column.reshape(shape)) for column in found]
     return InteriorMinimum(shaped[0], shaped[1], shaped[2], shaped[3], words.reshape(shape)[()])
 
 
@@ -85,21 +87,20 @@ def regime(*, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers) -> Words:
     ['U', 'hump', 'primacy']
     """
     arrays = np.broadcast_arrays(at_least_zero("lam", lam), concentration(beta), positive("t", t), vocabulary(M))
-    words: Words = _regimes(*(array.ravel() for array in arrays))[0].reshape(arrays[0].shape)[()]
+    words: Words = _regimes(np.array([array.ravel() for array in arrays]))[0].reshape(arrays[0].shape)[()]
     return words
 
 
-def _regimes(
-    lam: Float64[np.ndarray, " n"], beta: Float64[np.ndarray, " n"], t: Float64[np.ndarray, " n"],
-    M: Float64[np.ndarray, " n"],
-) -> tuple[Shaped[np.ndarray, " n"], Float64[np.ndarray, " n"], ProfileModes]:
-    """The words, the distance to search the minimum from, and the modes."""
-    modes = profile_modes(beta, M)
-    recent = np.log(t) < log_t_crit(lam, modes)
-    words, start = np.where(recent, "U", "primacy"), np.zeros(t.size)
-    late = np.flatnonzero(~recent & (lam > 0))
-    if late.size:
-        profiles, every = balance(modes[late], lam[late]), np.arange(late.size)
-        start[late] = profiles.crest(t[late], every)
-        words[late[profiles.value(start[late], t[late], every) > 0]] = "hump"
-    return words, start, modes
+def _regimes(columns: Float64[np.ndarray, "4 n"]) -> tuple[Shaped[np.ndarray, " n"], list[Bracket]]:
+    """The words, and brackets of every minimum: which profiles, from which distance on, in which first step."""
+    lam, beta, t, M = columns
+    words, brackets = np.full(t.size, "primacy"), []
+    index = np.flatnonzero(lam > 0)
+    if index.size:
+        turns = balance(profile_modes(beta[index], M[index]), lam[index]).turns(t[index], np.arange(index.size))
+        count = np.zeros(index.size, dtype=np.int64)
+        for part, start, step in turns.minima():
+            count[part] += 1
+            brackets.append((index[part], start, step))
+        words[index] = np.select([turns.recent & (count > 1), turns.recent, count > 0], ["W", "U", "hump"], "primacy")
+    return words, brackets

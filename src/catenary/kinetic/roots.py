@@ -11,16 +11,17 @@ from jaxtyping import Float64, Int64
 def falls_to_zero(
     function: Callable[[Float64[np.ndarray, " active"], Int64[np.ndarray, " active"]], Float64[np.ndarray, " active"]],
     start: Float64[np.ndarray, " n"],
+    step: Float64[np.ndarray, " n"],
 ) -> Float64[np.ndarray, " n"]:
     """The point x >= start where function(x, i) changes sign, for i = 0..n-1, to the last bits of x.
 
-    The bracket doubles until the sign has changed. Where the start itself is not positive it is the answer: the root
-    has come closer than rounding.
+    The bracket begins with one ``step`` and doubles until the sign has changed. Where the start itself is not positive
+    it is the answer: the root has come closer than rounding.
     """
     from scipy.optimize.elementwise import find_root
 
     every = np.arange(start.size)
-    roots, low, step = start.copy(), start.copy(), np.ones(start.size)
+    roots, low, step = start.copy(), start.copy(), step.copy()
     waiting = every[function(start, every) > 0]
     open_, high = waiting, start + step
     while open_.size:

@@ -21,8 +21,9 @@ def t_crit(lam: Numbers, beta: Numbers, M: Numbers) -> Values:
     \[ \frac{dS_t}{d\sigma_0}(1) > 0 \iff t < t_{crit} = 2 (1 - e^{-\lambda})\,
        \frac{\sum_n \omega_n a_n}{\sum_n \omega_n a_n^2}. \]
 
-    0 at lambda = 0: there is no recency without decay. Arguments broadcast. Below it the profile is U-shaped in every
-    case tried (docs/kinetic.md). Source: derived here from arXiv 2605.09213, Eq. 1.25.
+    0 at lambda = 0: there is no recency without decay. Arguments broadcast. Below it the profile has one interior
+    minimum for beta up to 10 in every case tried, and may have two above (docs/kinetic.md). Source: derived here from
+    arXiv 2605.09213, Eq. 1.25.
 
     Args:
         lam: decay lambda >= 0.
@@ -56,9 +57,9 @@ def t_sufficient(lam: Numbers, beta: Numbers, M: Numbers) -> Values:
 def t_monotone(lam: Numbers, beta: Numbers, M: Numbers) -> Values:
     r"""The time from which on the profile falls from the first token to the last: pure primacy, for ever after.
 
-    Equal to ``t_crit`` up to lambda = ``hump_onset``, later above it: in between the profile has a hump near the end
-    besides its interior minimum. Found as the time at which \(\max_y \Lambda(y, t)\) reaches 0 (``balance.py``), which
-    it does once. That \(\Lambda\) has one maximum in y is proved for one mode and seen in every case tried.
+    Equal to ``t_crit`` up to lambda = ``hump_onset`` where beta is below 10, later above it: in between the profile has
+    a hump near the end besides its interior minimum. Found as the time at which \(\max_y \Lambda(y, t)\) reaches 0
+    (``balance.py``), which it does once.
     Relative error about 1e-14, next to the onset 1e-8. Source: derived here (docs/kinetic.md). Errors as for
     ``t_crit``.
 
