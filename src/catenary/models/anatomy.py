@@ -41,7 +41,7 @@ class Anatomy:
 
     def stream(
         self,
-        vectors: Float[torch.Tensor, "n L d"],
+        vectors: Float[torch.Tensor, "n L fed"],
         mask: Int[torch.Tensor, "n L"],
         positions: Int[torch.Tensor, "n L"] | None = None,
     ) -> Float[torch.Tensor, "n L d"]:
@@ -137,7 +137,7 @@ def _pilot(
     outside = [part for part in backbone.modules() if id(part) not in inside and part is not backbone]
 
     def whole(output: object) -> bool:
-        return isinstance(output, torch.Tensor) and tuple(output.shape) == shape
+        return isinstance(output, torch.Tensor) and output.ndim == 3 and tuple(output.shape[:2]) == shape[:2]
 
     with outputs_of(outside, whole) as seen, inputs_of(layers[-1]) as reached:
         last = run(backbone, vectors.clone(), torch.ones(shape[:2], dtype=torch.long, device=vectors.device))
@@ -160,7 +160,7 @@ def pilot_vectors(embedding: torch.nn.Module, tokens: int = PILOT) -> Float[torc
 
 
 def _check_causal(
-    module: torch.nn.Module, last: Float[torch.Tensor, "1 T d"], vectors: Float[torch.Tensor, "1 T d"]
+    module: torch.nn.Module, last: Float[torch.Tensor, "1 T d"], vectors: Float[torch.Tensor, "1 T fed"]
 ) -> None:
     """Refuse a network whose output at ``QUERY`` has a gradient at later positions."""
     cotangent = torch.linspace(-1, 2, last.shape[-1]).to(last)

@@ -19,7 +19,7 @@ def accepts(module: torch.nn.Module, argument: str) -> bool:
 
 def run(
     backbone: torch.nn.Module,
-    vectors: Float[torch.Tensor, "n L d"],
+    vectors: Float[torch.Tensor, "n L fed"],
     mask: Int[torch.Tensor, "n L"],
     positions: Int[torch.Tensor, "n L"] | None = None,
 ) -> Float[torch.Tensor, "n L d"]:
