@@ -103,7 +103,7 @@ def profile_modes(beta: Array, M: Array) -> ProfileModes:
         peak = rates.argmax(axis=-1)[..., None]
         with np.errstate(divide="ignore"):
             size = log_weights + np.log(rates)
-        needed = (modes - 1 <= peak) | (size > np.take_along_axis(size, peak, axis=-1) + np.log(NEGLIGIBLE))
+        needed = size > np.take_along_axis(size, peak, axis=-1) + np.log(NEGLIGIBLE)
         if not needed[..., -1].any():
             last = int(np.flatnonzero(needed.reshape(-1, count).any(axis=0)).max(initial=0)) + 1
             return ProfileModes(rates[..., :last], log_weights[..., :last])
