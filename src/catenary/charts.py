@@ -56,7 +56,7 @@ def overlay(
     y = {
         "field": "shown", "type": "quantitative", "title": f"influence on the last token, {_symbol(drawn)}",
         "scale": {"type": "log", "nice": False, "padding": 8} if log else {"type": "linear", "zero": True},
-        "axis": {"format": ".4~g"} | ({"values": _round_values(data)} if log else {"tickCount": 6}),
+        "axis": {"format": ".4~g"} | ({"values": round_values(data)} if log else {"tickCount": 6}),
     }
     key = {"legend": {"title": None, "symbolType": "stroke", "symbolOpacity": 1}}
     colour = _channel(drawn, "colour") | key
@@ -131,7 +131,7 @@ def overlay(
     }
     note = ". ".join(filter(None, [averaging(items), thinning(items)])) if tokens is None else ""
     data = _axis_only(data, x["field"])
-    return _chart(spec, data, width=720 if tokens is None else 330, height=380 if tokens is None else 250, note=note)
+    return framed(spec, data, width=720 if tokens is None else 330, height=380 if tokens is None else 250, note=note)
 
 
 def residuals(a: Profile | Sample, b: Profile | Sample, held: Comparison | None = None) -> Spec:
@@ -203,7 +203,7 @@ def residuals(a: Profile | Sample, b: Profile | Sample, held: Comparison | None 
     words = f"log10 ratio of {drawn[0].label} to {drawn[1].label} by token position"
     spec = {"description": words, "params": [NEAR], "layer": layers}
     note = ". ".join(filter(None, [_averaging(lines), thinning([a])]))
-    return _chart(spec, data, width=720, height=200, note=note)
+    return framed(spec, data, width=720, height=200, note=note)
 
 
 def _block_ratios(line: BlockLine, a: Profile, b: Profile, offset: float) -> list[Spec]:
@@ -253,7 +253,8 @@ def thinning(items: Sequence[Profile | Sample]) -> str:
     return f"{drawn:,} of {length:,} positions drawn, denser at both ends; first, last and extremes kept"
 
 
-def _chart(spec: Spec, data: list[Spec], *, width: int, height: int, note: str) -> Spec:
+def framed(spec: Spec, data: list[Spec], *, width: int, height: int, note: str = "") -> Spec:
+    """A layered chart of ``data`` with the size, fonts and colours that all our charts share; ``note`` stands above."""
     axis = {
         "labelColor": MUTED, "titleColor": INK, "gridColor": FAINT, "domainColor": FAINT, "tickColor": FAINT,
         "labelFont": FONT, "titleFont": FONT, "labelFontSize": 12, "titleFontSize": 12.5, "titleFontWeight": 500,
@@ -290,7 +291,7 @@ def _round_tokens(first: int, last: int) -> list[int]:
     return [first, *(t for t in inner if first + 0.6 * step < t < last - 0.6 * step), last]
 
 
-def _round_values(data: Sequence[Spec]) -> list[float]:
+def round_values(data: Sequence[Spec]) -> list[float]:
     """Round numbers for a logarithmic axis: 1-2-5 steps below three decades, whole decades above."""
     seen = [v for row in data for v in (row.get("value"), row.get("low"), row.get("high")) if v]
     low, high = np.log10(min(seen)), np.log10(max(seen))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from catenary.cli import atlas, compare, doctor, measure, predict, profile, report
+from catenary.cli import atlas, compare, doctor, kinetic, measure, predict, profile, report
 from catenary.cli.app import app, main
 
-__all__ = ["app", "atlas", "compare", "doctor", "main", "measure", "predict", "profile", "report"]
+__all__ = ["app", "atlas", "compare", "doctor", "kinetic", "main", "measure", "predict", "profile", "report"]

@@ -1,0 +1,191 @@
+"""The kinetic verbs: verdicts in words, data that agree with the theory, files, and one clean line per error."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from builders import qwen2_like
+from catenary.cli.main import app
+from catenary.errors import InvalidInput
+from catenary.kinetic import birth_kinetics, interior_minimum, retrieval_profile, stack_response, t_crit
+from catenary.page.kinetic import Exhibit, write_exhibit
+from catenary.page.kinetic_exhibits import (
+    bridge_exhibit,
+    correlate_exhibit,
+    phase_exhibit,
+    profile_exhibit,
+    simulate_exhibit,
+)
+
+
+def quiet(done: int, total: int) -> None:
+    assert 1 <= done <= total
+
+
+def columns(exhibit: Exhibit) -> dict[str, list[str]]:
+    rows = list(csv.DictReader(io.StringIO(exhibit.to_csv())))
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def test_profile_marks_the_minimum_and_names_the_regime() -> None:
+    seen = profile_exhibit(heads=[(1.0, 1.0, 1.0)], times=[1.0, 2.6], M=8)
+    assert seen.verdict == "U shape: primacy, recency, and worst at 26 % of the prompt, 27 % below the last position"
+    found = interior_minimum(lam=1.0, beta=1.0, t=1.0, M=8)
+    marks = [row for row in seen.plates[0].chart["datasets"]["drawn"] if "mark" in row]
+    assert [row["x"] for row in marks] == [pytest.approx(float(found.sigma), rel=1e-4)]
+    assert marks[0]["mark"] == "minimum at 0.259"
+    assert [row[1] for row in seen.rows] == ["U", "primacy"]
+    assert seen.results["bounds"]["recency ends at t"] == pytest.approx(float(t_crit(1.0, 1.0, 8)))
+    data = columns(seen)
+    late = np.array(data["t"], dtype=float) == 2.6
+    values = np.array(data["S"], dtype=float)[late]
+    at = np.array(data["sigma0"], dtype=float)[late]
+    assert values == pytest.approx(retrieval_profile(at, lam=1.0, beta=1.0, t=2.6, M=8), rel=1e-12)
+    assert (np.diff(values) < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("heads", "t", "words"),
+    [
+        ([(1.0, 5.0, 1.0)], 5.0, "Hump: worst at 19 %, best of the rest at 81 %"),
+        ([(1.0, 15.0, 0.5), (1e-3, 15.0, 3.0)], 1.0, "W shape: two wells, at 9 % and 92 % of the prompt"),
+        ([(1.0, 0.0, 1.0)], 1.0, "Primacy: retrieval falls from the first token to the last"),
+        ([(-1.0, 0.0, 1.0)], 1.0, "Recency: retrieval rises from the first token to the last"),
+        ([(-1.0, 1.0, 1.0)], 1.0, "Inverted U between the first and the last position"),
+    ],
+)
+def test_shapes_in_words(heads: list[tuple[float, float, float]], t: float, words: str) -> None:
+    assert profile_exhibit(heads=heads, times=[t], M=8).verdict.startswith(words)
+
+
+def test_phase_has_three_regimes_where_the_theory_has() -> None:
+    seen = phase_exhibit(beta=1.0, M=8, largest_decay=6.0, longest=None, cells=12)
+    assert set(seen.results["shares"]) == {"U", "hump", "primacy"}
+    assert sum(seen.results["shares"].values()) == pytest.approx(1.0)
+    data = columns(seen)
+    recent = np.array(data["t"], dtype=float) < t_crit(np.array(data["lam"], dtype=float), 1.0, 8)
+    assert (np.array(data["regime"]) == "U").tolist() == recent.tolist()
+    assert all((sigma == "") == (word == "primacy") for sigma, word in zip(data["sigma"], data["regime"], strict=True))
+    mild = phase_exhibit(beta=1.0, M=8, largest_decay=1.0, longest=4.0, cells=6)
+    assert "hump" not in mild.verdict
+
+
+def test_simulate_clusters_and_repeats_itself() -> None:
+    seen, again = (
+        simulate_exhibit(
+            tokens=24, lam=1.0, beta=1.0, t=12.0, frames=13, start="uniform", clusters=4, seed=3, progress=quiet
+        )
+        for _ in range(2)
+    )
+    assert seen.results["order"][0] < 0.4
+    assert seen.results["order"][-1] > 0.9
+    assert seen.to_csv() == again.to_csv()
+    angles = np.array(columns(seen)["angle"], dtype=float).reshape(13, 24)
+    assert (angles[:, 0] == angles[0, 0]).all()
+    drawn = seen.plates[0].chart["datasets"]["drawn"]
+    assert max(abs(row["value"]) for row in drawn) <= 3.1416
+    packs = simulate_exhibit(
+        tokens=24, lam=1.0, beta=1.0, t=1.0, frames=2, start="clusters", clusters=2, seed=3, progress=quiet
+    )
+    first = np.array(columns(packs)["angle"], dtype=float)[:24]
+    assert np.abs(np.sin(first)).max() < 5 * 0.075
+
+
+@pytest.mark.parametrize("estimator", ["adjoint-control", "pair"])
+def test_correlate_meets_the_closed_form(estimator: str) -> None:
+    seen = correlate_exhibit(
+        tokens=48, lam=1.0, beta=0.5, t=1.0, M=8, samples=600, estimator=estimator, bins=4, seed=1, progress=quiet  # type: ignore[arg-type]
+    )
+    data = {name: np.array(values, dtype=float) for name, values in columns(seen).items()}
+    assert len(data["estimate"]) == 4
+    gap = np.abs(data["estimate"] - data["closed_form"])
+    assert (gap < 5 * data["stderr"] + 3 / 48 * data["closed_form"]).all()
+    bars = [row for row in seen.plates[0].chart["datasets"]["drawn"] if "low" in row]
+    assert len(bars) == 4
+    assert all(row["low"] < row["value"] < row["high"] for row in bars)
+
+
+def test_bridge_shows_stacks_and_their_order_and_takes_a_model() -> None:
+    birth = birth_kinetics(qwen2_like(width=64, depth=4, heads=4, kv_heads=4, head_dim=16, ffn=128), 512)
+    seen = bridge_exhibit(c=birth.c, lam=birth.lam, stack="convex", layers=[8, 64, 512], birth=birth)
+    assert seen.results["order"] == pytest.approx(1.0, abs=0.1)
+    assert "at birth, 512 tokens: lambda = 0" in seen.notes[0]
+    data = columns(seen)
+    at = np.array(data["sigma0"][:4], dtype=float)
+    expected = stack_response(at, c=birth.c, lam=0.0, layers=8, stack="convex")
+    assert np.array(data["response"][:4], dtype=float) == pytest.approx(expected, rel=1e-14)
+    assert {row["curve"] for row in seen.plates[0].chart["datasets"]["drawn"]} == {
+        "8 layers", "64 layers", "512 layers", "kinetic closed form"
+    }
+
+
+def test_files_are_complete_and_repeat(tmp_path: Path) -> None:
+    seen = profile_exhibit(heads=[(1.0, 1.0, 1.0)], times=[1.0], M=8)
+    page = write_exhibit(seen, tmp_path / "a")
+    again = write_exhibit(seen, tmp_path / "b")
+    assert page.read_bytes() == again.read_bytes()
+    names = {str(path.relative_to(tmp_path / "a")) for path in (tmp_path / "a").rglob("*") if path.is_file()}
+    assert names == {
+        "profile.html", "profile.csv", "profile.json",
+        "figures/profile.svg", "figures/profile.png", "figures/profile.pdf",
+    }
+    record = json.loads((tmp_path / "a" / "profile.json").read_text())
+    assert record["parameters"] == {"heads": [[1.0, 1.0, 1.0]], "times": [1.0], "M": 8}
+    assert len(record["data"]["S"]) == len(seen.data)
+    assert "<script" not in page.read_text()
+
+
+def test_commands_print_write_and_give_json(tmp_path: Path) -> None:
+    runner = CliRunner()
+    shown = runner.invoke(app, ["kinetic", "profile", "--head", "1,5,1", "-t", "5", "--out", str(tmp_path)])
+    assert shown.exit_code == 0, shown.output
+    assert shown.output.startswith("Hump")
+    assert f"page: {tmp_path / 'profile.html'}" in shown.output
+    commands = (
+        ["phase", "--cells", "5"],
+        ["simulate", "-N", "8", "--frames", "3", "-t", "1", "--quiet"],
+        ["correlate", "-N", "16", "--samples", "20", "--bins", "3", "--quiet"],
+        ["bridge", "toy", "--length", "64", "--layers", "20", "--layers", "40"],
+    )
+    for command in commands:
+        made = runner.invoke(app, ["kinetic", *command, "--json"])
+        assert made.exit_code == 0, made.output
+        record = json.loads(made.stdout)
+        assert record["kinetic"] == command[0]
+        assert all(len(values) == len(next(iter(record["data"].values()))) for values in record["data"].values())
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["profile", "--lam", "-1"], "lam must be >= 0"),
+        (["profile", "--head", "1,2"], "head must be WEIGHT,LAMBDA,BETA"),
+        (["profile", *["-t", "1"] * 7], "time must be given 1 to 6 times"),
+        (["phase", "--beta", "0"], "beta must be in"),
+        (["phase", "--cells", "1"], "cells must be a whole number in 4..200"),
+        (["simulate", "-N", "1"], "tokens must be a whole number of at least 2"),
+        (["simulate", "--start", "heap"], "start must be one of uniform, clusters"),
+        (["simulate", "--frames", "1"], "frames must be a whole number in 2..2000"),
+        (["correlate", "--estimator", "nive"], "Did you mean 'naive'"),
+        (["bridge", "--stack", "sum"], "unknown stack 'sum'"),
+        (["bridge", "bloom-560m"], "16 decays from 8 to 1448: choose lam"),
+    ],
+)
+def test_errors_are_ours(command: list[str], words: str) -> None:
+    made = CliRunner().invoke(app, ["kinetic", *command])
+    assert isinstance(made.exception, InvalidInput)
+    assert words in str(made.exception)
+
+
+def test_help_has_examples() -> None:
+    for verb in ("profile", "phase", "simulate", "correlate", "bridge"):
+        shown = CliRunner().invoke(app, ["kinetic", verb, "--help"])
+        assert shown.exit_code == 0
+        assert f"catenary kinetic {verb}" in shown.output
