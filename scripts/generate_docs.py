@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-VERBS = ("profile", "predict", "measure", "compare", "report", "doctor")
+VERBS = (
+    ("profile",), ("predict",), ("atlas",), ("measure",), ("compare",), ("report",), ("doctor",), ("kinetic",),
+    *(("kinetic", verb) for verb in ("profile", "phase", "simulate", "correlate", "bridge")),
+)  # fmt: skip
 TARGET = Path(__file__).parent.parent / "docs" / "cli.md"
 
 
@@ -21,7 +24,7 @@ def help_of(*verb: str) -> str:
 
 def main() -> None:
     parts = ["# Command line\n\nGenerated from the program's own help.\n", f"```text\n{help_of()}\n```\n"]
-    parts += [f"## catenary {verb}\n\n```text\n{help_of(verb)}\n```\n" for verb in VERBS]
+    parts += [f"## catenary {' '.join(verb)}\n\n```text\n{help_of(*verb)}\n```\n" for verb in VERBS]
     page = "\n".join(parts)
     if "--check" in sys.argv[1:]:
         if TARGET.read_text(encoding="utf-8") != page:
