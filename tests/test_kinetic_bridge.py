@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from builders import gpt2_like, qwen2_like
-from catenary.architecture import Alibi, Architecture, Attention, Gate, HeadGroup, Window, pre_norm
+from catenary.architecture import Alibi, Architecture, Attention, Gate, HeadGroup, Window, pre_norm, sandwich
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.kinetic import cluster_response, graphon, response, source_at
 from catenary.kinetic.birth import birth_kinetics
@@ -141,6 +141,20 @@ def test_first_gain_by_hand_and_the_bound_on_poisson() -> None:
     variation = 0.5 * (np.abs(counts - poisson).sum() + 1 - sum(poisson))
     assert variation < seen.distance
     assert variation > 0.01
+
+
+def test_scales_and_norms_behind_a_branch_enter_its_gain() -> None:
+    plain = qwen2_like(width=64, depth=2, heads=4, kv_heads=4, head_dim=16, ffn=128)
+    layer = plain.layers[0]
+    attention, norm = layer.attention, layer.norm
+    first = birth_kinetics(plain, 256).gains[0]
+    halved = replace(plain, layers=(pre_norm(attention, layer.feed_forward, norm, scale=0.5),))
+    assert birth_kinetics(halved, 256).gains[0] == pytest.approx(first / 2, rel=1e-12)
+    # Behind its norm the mean of 256 unrelated tokens has unit variance, not kappa^2/256.
+    normed = replace(plain, layers=(sandwich(attention, layer.feed_forward, norm),))
+    added = attention.gain(64) * (1 / 256) / (1 + norm.epsilon / plain.embedding.std**2)
+    expected = first / np.sqrt(added + norm.epsilon)
+    assert birth_kinetics(normed, 256).gains[0] == pytest.approx(expected, rel=1e-6)
 
 
 def test_gains_of_a_real_untrained_network() -> None:
