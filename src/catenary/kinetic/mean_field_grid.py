@@ -108,7 +108,7 @@ class Lines:
         self, values: Complex128[np.ndarray, "sources nodes angles"]
     ) -> Complex128[np.ndarray, "sources nodes angles"]:
         r"""\(\int_0^y\) along each line."""
-        return np.einsum("s,ij,sj...->si...", self.span, self.integral, values)
+        return np.asarray(np.einsum("s,ij,sj...->si...", self.span, self.integral, values))
 
 
 def chebyshev(count: int) -> Float64[np.ndarray, " count"]:
