@@ -36,7 +36,8 @@ def columns(exhibit: Exhibit) -> dict[str, list[str]]:
 
 def test_profile_marks_the_minimum_and_names_the_regime() -> None:
     seen = profile_exhibit(heads=[(1.0, 1.0, 1.0)], times=[1.0, 2.6], M=8)
-    assert seen.verdict == "U shape: primacy, recency, and worst at 26 % of the prompt, 27 % below the last position"
+    words = "U shape: primacy, recency, and worst at 26 % of the prompt, 27 % below the last position (t = 1)"
+    assert seen.verdict == words
     found = interior_minimum(lam=1.0, beta=1.0, t=1.0, M=8)
     marks = [row for row in seen.plates[0].chart["datasets"]["drawn"] if "mark" in row]
     assert [row["x"] for row in marks] == [pytest.approx(float(found.sigma), rel=1e-4)]

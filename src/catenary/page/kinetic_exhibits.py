@@ -66,6 +66,7 @@ def profile_exhibit(*, heads: Sequence[Head], times: Sequence[float], M: float) 
             for bend in bends
         ] or [(name, shape, "none", "", "", "", "")]  # fmt: skip
     verdict = shape_words(extrema(heads=heads, t=times[0], M=M), curves[0][1])
+    verdict += f" (t = {times[0]:g})" if len(times) > 1 else ""
     bounds = _bounds(heads[0], M) if len(heads) == 1 else {}
     numbers = [(words, number(value)) for words, value in bounds.items()]
     notes = (
