@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +37,7 @@ def main() -> None:
     errors: dict[str, list[float]] = {}
     measured, predicted, kinds = [], [], []
     for net in range(options.networks):
+        print(f"network {net + 1} of {options.networks}", file=sys.stderr, flush=True)
         network = ct.load(model, weights="untrained", seed=net)
         chosen = range(net * options.windows, (net + 1) * options.windows)
         for window in chosen:
