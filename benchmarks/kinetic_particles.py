@@ -18,12 +18,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from catenary.kinetic.circle import Circle
-from catenary.kinetic.circle_fft import PositionalCircle
-from catenary.kinetic.estimators import ESTIMATORS, correlate
-from catenary.kinetic.integrate import flow
-from catenary.kinetic.readout import gaussian_readout
-from catenary.kinetic.retrieval import retrieval_profile
+from catenary.kinetic.closed_form.retrieval import retrieval_profile
+from catenary.kinetic.correlations.estimators import ESTIMATORS, correlate
+from catenary.kinetic.particles.circle import Circle
+from catenary.kinetic.particles.fourier import PositionalCircle
+from catenary.kinetic.particles.integrate import flow
+from catenary.kinetic.particles.readout import gaussian_readout
 
 SAMPLES = {"naive": 200, "pair": 200, "conditional": 30, "adjoint": 200, "adjoint-control": 200}
 

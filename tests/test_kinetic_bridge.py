@@ -12,8 +12,8 @@ from builders import gpt2_like, qwen2_like
 from catenary.architecture import Alibi, Architecture, Attention, Gate, HeadGroup, Window, pre_norm, sandwich
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.kinetic import cluster_response, graphon, response, source_at
-from catenary.kinetic.birth import birth_kinetics
-from catenary.kinetic.bridge import Stack, bridge, depth_coefficient, stack_limit, stack_response, warp
+from catenary.kinetic.depth.birth import birth_kinetics
+from catenary.kinetic.depth.stacks import Stack, bridge, depth_coefficient, stack_limit, stack_response, warp
 from catenary.theory.cesaro.first_moment import path_counts
 from catenary.theory.cesaro.separable import exponential_warp, separable_density
 

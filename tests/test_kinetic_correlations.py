@@ -9,13 +9,13 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from catenary.errors import InvalidInput, NotApplicable
-from catenary.kinetic.circle import Circle
-from catenary.kinetic.circle_fft import PositionalCircle
-from catenary.kinetic.correlations import Correlations, Question
-from catenary.kinetic.correlations_plain import Conditional
-from catenary.kinetic.estimators import ESTIMATORS, correlate
-from catenary.kinetic.readout import Readout, gaussian_readout
-from catenary.kinetic.retrieval import retrieval_profile
+from catenary.kinetic.closed_form.retrieval import retrieval_profile
+from catenary.kinetic.correlations.estimators import ESTIMATORS, correlate
+from catenary.kinetic.correlations.plain import Conditional
+from catenary.kinetic.correlations.result import Correlations, Question
+from catenary.kinetic.particles.circle import Circle
+from catenary.kinetic.particles.fourier import PositionalCircle
+from catenary.kinetic.particles.readout import Readout, gaussian_readout
 
 EIGHT = gaussian_readout(8)
 

@@ -9,11 +9,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from catenary.errors import InvalidInput
-from catenary.kinetic.circle import Circle
-from catenary.kinetic.correlations_product import ModeCorrelations, correlate_modes, draw_prompts
-from catenary.kinetic.mean_field_correlations import mean_field_correlations
-from catenary.kinetic.modes import mode_rate
-from catenary.kinetic.response import response
+from catenary.kinetic.closed_form.modes import mode_rate
+from catenary.kinetic.closed_form.one_mode import response
+from catenary.kinetic.correlations.product import ModeCorrelations, correlate_modes, draw_prompts
+from catenary.kinetic.field.correlated import mean_field_correlations
+from catenary.kinetic.particles.circle import Circle
 
 
 def drifting(sigma: np.ndarray, theta: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from scipy.linalg import expm
 
 from catenary import kinetic
 from catenary.errors import InvalidInput, NotApplicable
-from catenary.kinetic.positional import PositionalKernel
+from catenary.kinetic.positional.kernels import PositionalKernel
 from oracles import kinetic as oracle
 from test_kinetic_closed_form import GOLDEN
 

@@ -9,12 +9,12 @@ import pytest
 
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.kinetic import cluster_memory, cluster_response, graphon, mode_rate, response, source_at
-from catenary.kinetic.adjoint import sensitivity
-from catenary.kinetic.circle import Circle
-from catenary.kinetic.integrate import flow
-from catenary.kinetic.mean_field import mean_field
-from catenary.kinetic.mean_field_correlations import mean_field_correlations
-from catenary.kinetic.near_deterministic import near_deterministic
+from catenary.kinetic.field.correlated import mean_field_correlations
+from catenary.kinetic.field.layered import mean_field
+from catenary.kinetic.field.near_curve import near_deterministic
+from catenary.kinetic.particles.adjoint import sensitivity
+from catenary.kinetic.particles.circle import Circle
+from catenary.kinetic.particles.integrate import flow
 
 # C-hat(1, 1, n; sigma0) at lambda = 2, beta = t = 1, f = 1 + 0.6 cos(theta - pi sigma), phi = e^{-i theta}; rows
 # sigma0 = .1, .3, .5, .7, .9, columns n = 1, 2, 3. Made by another scheme: Runge-Kutta of order 4 with 80 steps,

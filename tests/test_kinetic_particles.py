@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from catenary import compiled
 from catenary.errors import InvalidInput, MissingResource
-from catenary.kinetic.adjoint import sensitivity
-from catenary.kinetic.circle import Circle
-from catenary.kinetic.circle_fft import PositionalCircle
-from catenary.kinetic.integrate import flow, rk4_steps, trajectory
-from catenary.kinetic.response import cluster_memory, cluster_response
-from catenary.kinetic.system import System
+from catenary.kinetic.closed_form.one_mode import cluster_memory, cluster_response
+from catenary.kinetic.particles.adjoint import sensitivity
+from catenary.kinetic.particles.circle import Circle
+from catenary.kinetic.particles.fourier import PositionalCircle
+from catenary.kinetic.particles.integrate import flow, rk4_steps, trajectory
+from catenary.kinetic.particles.system import System
 from oracles.particles import decay_weights, force, jacobian, weights
 
 FIVE = Circle(5, beta=2.0, lam=1.5)
@@ -297,11 +297,11 @@ def test_without_a_folder_for_machine_code_it_compiles_in_memory(monkeypatch: py
 def test_neither_torch_nor_numba_is_imported_before_use() -> None:
     code = (
         "import sys\n"
-        "import catenary.kinetic.estimators, catenary.kinetic.spheres\n"
-        "import catenary.kinetic.circle, catenary.kinetic.circle_fft\n"
+        "import catenary.kinetic.correlations.result.estimators, catenary.kinetic.particles.spheres\n"
+        "import catenary.kinetic.particles.circle, catenary.kinetic.particles.fourier\n"
         "assert 'numba' not in sys.modules and 'torch' not in sys.modules\n"
         "import numpy as np\n"
-        "catenary.kinetic.circle.Circle(3, 1.0, 1.0).drift(np.zeros(3))\n"
+        "catenary.kinetic.particles.circle.Circle(3, 1.0, 1.0).drift(np.zeros(3))\n"
         "assert 'numba' in sys.modules and 'torch' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

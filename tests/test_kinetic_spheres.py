@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from catenary.errors import InvalidInput
-from catenary.kinetic.circle import Circle
-from catenary.kinetic.spheres import Spheres, correlate_on_sphere, uniform_points
+from catenary.kinetic.particles.circle import Circle
+from catenary.kinetic.particles.spheres import Spheres, correlate_on_sphere, uniform_points
 from oracles.particles import attention_push
 
 

@@ -12,8 +12,8 @@ from catenary.cli.app import app
 from catenary.cli.terminal import bar, observing, print_json
 
 if TYPE_CHECKING:
-    from catenary.kinetic.bridge import Stack
-    from catenary.kinetic.estimators import EstimatorName
+    from catenary.kinetic.correlations.estimators import EstimatorName
+    from catenary.kinetic.depth.stacks import Stack
     from catenary.page.kinetic import Exhibit
     from catenary.page.kinetic_exhibits import Start
 
@@ -182,7 +182,7 @@ def bridge(
     birth = None
     if model is not None:
         from catenary.configs.read import read_config
-        from catenary.kinetic.birth import birth_kinetics
+        from catenary.kinetic.depth.birth import birth_kinetics
 
         birth = birth_kinetics(read_config(model), length)
         c = birth.c if c is None else c

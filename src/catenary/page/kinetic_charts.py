@@ -11,10 +11,10 @@ from jaxtyping import Float64
 
 from catenary.charts import INK, Spec, framed, round_values
 from catenary.drawing import PALETTE, digits
-from catenary.kinetic.bridge import Bridge
-from catenary.kinetic.correlations import Correlations
-from catenary.kinetic.minimum import REGIMES
-from catenary.kinetic.phase import PhaseDiagram
+from catenary.kinetic.closed_form.minimum import REGIMES
+from catenary.kinetic.closed_form.phase import PhaseDiagram
+from catenary.kinetic.correlations.result import Correlations
+from catenary.kinetic.depth.stacks import Bridge
 
 FRACTION: Spec = {
     "field": "x", "type": "quantitative", "title": "position of the source as a fraction of the prompt",

@@ -11,18 +11,18 @@ from jaxtyping import Float64
 
 from catenary.errors import invalid
 from catenary.kinetic.arguments import one_number, positive
-from catenary.kinetic.birth import BirthKinetics
-from catenary.kinetic.bridge import Stack, bridge, stack_limit, stack_response
-from catenary.kinetic.circle import Circle
-from catenary.kinetic.correlations import Correlations
-from catenary.kinetic.estimators import EstimatorName, correlate
-from catenary.kinetic.extrema import Extremum, Head, extrema, heads_profile
-from catenary.kinetic.integrate import trajectory
-from catenary.kinetic.minimum import REGIMES
-from catenary.kinetic.phase import phase_diagram
-from catenary.kinetic.readout import gaussian_readout
-from catenary.kinetic.retrieval import retrieval_profile
-from catenary.kinetic.thresholds import t_crit, t_monotone, t_sufficient
+from catenary.kinetic.closed_form.minimum import REGIMES
+from catenary.kinetic.closed_form.phase import phase_diagram
+from catenary.kinetic.closed_form.retrieval import retrieval_profile
+from catenary.kinetic.closed_form.several_heads import Extremum, Head, extrema, heads_profile
+from catenary.kinetic.closed_form.thresholds import t_crit, t_monotone, t_sufficient
+from catenary.kinetic.correlations.estimators import EstimatorName, correlate
+from catenary.kinetic.correlations.result import Correlations
+from catenary.kinetic.depth.birth import BirthKinetics
+from catenary.kinetic.depth.stacks import Stack, bridge, stack_limit, stack_response
+from catenary.kinetic.particles.circle import Circle
+from catenary.kinetic.particles.integrate import trajectory
+from catenary.kinetic.particles.readout import gaussian_readout
 from catenary.page import kinetic_charts as charts
 from catenary.page.kinetic import Exhibit, Plate
 from catenary.reading import finite, number

@@ -1,0 +1,106 @@
+"""Which shape a retrieval profile has, and where in the prompt retrieval is worst, for whole grids of parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int64, Shaped
+
+from catenary.kinetic.arguments import Numbers, Values, at_least_zero, concentration, plain, positive, vocabulary
+from catenary.kinetic.closed_form.balance import balance
+from catenary.kinetic.closed_form.modes import profile_modes
+from catenary.kinetic.closed_form.primitives import source_position
+from catenary.kinetic.closed_form.retrieval import retrieval_curvature, retrieval_profile
+
+REGIMES = ("U", "W", "hump", "primacy")
+"""U: primacy, one interior minimum, recency. W: two interior minima or more, then recency (beta above 10, few tokens).
+Hump: an interior minimum and a maximum after it, then a falling end. Primacy: falling from the first token to the last.
+"""
+
+Words = Shaped[np.ndarray, "..."] | np.str_
+
+Bracket = tuple[Int64[np.ndarray, " k"], Float64[np.ndarray, " k"], Float64[np.ndarray, " k"]]
+"""Which profiles, from which distance on, in which first step."""
+
+
+@dataclass(frozen=True)
+class InteriorMinimum:
+    """The interior minimum of one profile or of many, the lowest of several; NaN where the regime is primacy."""
+
+    sigma: Values
+    """Position in (0, 1)."""
+    value: Values
+    """The profile there."""
+    curvature: Values
+    """Its second derivative there, >= 0."""
+    depth: Values
+    """How far it lies below the profile's last value S(1); may be negative where the regime is hump."""
+    regime: Words
+    """One of ``REGIMES``."""
+
+
+def interior_minimum(*, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers) -> InteriorMinimum:
+    r"""The interior minimum of the retrieval profile and the regime, for arguments that broadcast.
+
+    Minima are roots of \(\Lambda(y, t) = 0\) at which \(\Lambda\) falls (``balance.py``). Where \(\Lambda\) turns is
+    seen on a grid of 25 distances and found exactly from there; with one mode it is concave and turns once at most
+    (docs/kinetic.md). Position and value to 1e-13, curvature to 1e-11; next to the edges of a regime less, as the
+    minimum itself moves fast there. Values below 1e-308 round to 0: ``log_retrieval_profile`` at ``sigma`` has them.
+    About 0.5 ms per profile.
+    Source: derived here from arXiv 2605.09213, Section 6.
+
+    Args:
+        lam: decay lambda >= 0.
+        beta: in (0, 700].
+        t: time > 0.
+        M: number of token angles >= 1.
+
+    Raises:
+        InvalidInput: an argument is out of range; at t = 0 the profile is 0 everywhere and has no shape.
+        NotApplicable: a value exceeds what float64 holds.
+
+    >>> found = interior_minimum(lam=1.0, beta=1.0, t=[1.0, 2.6], M=8)
+    >>> found.regime.tolist(), found.sigma.round(6).tolist()
+    (['U', 'primacy'], [0.259276, nan])
+    """
+    arrays = np.broadcast_arrays(at_least_zero("lam", lam), concentration(beta), positive("t", t), vocabulary(M))
+    shape, columns = arrays[0].shape, np.array([array.ravel() for array in arrays])
+    words, brackets = _regimes(columns)
+    found = np.full((4, columns.shape[1]), np.nan)
+    for part, start, step in brackets:
+        decay, b, time, m = columns[:, part]
+        distance = balance(profile_modes(b, m), decay).minimum(start, step, time, np.arange(part.size))
+        at, of = source_position(distance, decay), {"lam": decay, "beta": b, "t": time, "M": m}
+        value, end = retrieval_profile(at, **of), retrieval_profile(1.0, **of)
+        lower = ~(found[1, part] <= value)
+        new = np.array([at, value, retrieval_curvature(at, **of), end - value])
+        found[:, part[lower]] = new[:, lower]
+    shaped = [plain(column.reshape(shape)) for column in found]
+    return InteriorMinimum(shaped[0], shaped[1], shaped[2], shaped[3], words.reshape(shape)[()])
+
+
+def regime(*, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers) -> Words:
+    """The regime alone, one of ``REGIMES`` for every broadcast parameter. Arguments and errors as for the minimum.
+
+    >>> regime(lam=5.0, beta=1.0, t=[1.0, 5.0, 7.0], M=8).tolist()
+    ['U', 'hump', 'primacy']
+    """
+    arrays = np.broadcast_arrays(at_least_zero("lam", lam), concentration(beta), positive("t", t), vocabulary(M))
+    words: Words = _regimes(np.array([array.ravel() for array in arrays]))[0].reshape(arrays[0].shape)[()]
+    return words
+
+
+def _regimes(columns: Float64[np.ndarray, "4 n"]) -> tuple[Shaped[np.ndarray, " n"], list[Bracket]]:
+    """The words, and brackets of every minimum: which profiles, from which distance on, in which first step."""
+    lam, beta, t, M = columns
+    words, brackets = np.full(t.size, "primacy"), []
+    index = np.flatnonzero(lam > 0)
+    if index.size:
+        turns = balance(profile_modes(beta[index], M[index]), lam[index]).turns(t[index], np.arange(index.size))
+        count = np.zeros(index.size, dtype=np.int64)
+        for part, start, step in turns.minima():
+            count[part] += 1
+            brackets.append((index[part], start, step))
+        words[index] = np.select([turns.recent & (count > 1), turns.recent, count > 0], ["W", "U", "hump"], "primacy")
+    return words, brackets

@@ -1,0 +1,1 @@
+"""Estimators of correlations between tokens, with standard errors."""

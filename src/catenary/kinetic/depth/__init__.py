@@ -1,0 +1,1 @@
+"""From depth to kinetic time: residual stacks against the closed form, and architectures at birth."""

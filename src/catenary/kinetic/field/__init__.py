@@ -1,0 +1,1 @@
+"""The mean field: the layered equation, its correlations, the response near a curve."""
