@@ -180,3 +180,14 @@ def test_a_variation_is_written_whole(tmp_path: Path) -> None:
     assert {row["ratio"] for row in drawn if row["order"] == 0} == {1.0}
     many = vary(QWEN, [Axis("num_hidden_layers", tuple(range(1, 9)))], length=24)
     assert write_variation(many, tmp_path / "many").suffix == ".svg"
+
+
+def test_many_models_are_surveyed_by_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("catenary.explore.atlas.os.cpu_count", lambda: 2)
+    names = ["gpt2", "toy"] * 8
+    seen: list[tuple[int, int, str]] = []
+    found = survey(names, length=32, knobs=False, progress=lambda *step: seen.append(step))
+    assert [row.model for row in found.rows] == names
+    assert seen == [(n + 1, 16, name) for n, name in enumerate(names)]
+    for row in found.rows:
+        np.testing.assert_array_equal(row.profile.values, ct.predict(row.architecture, length=32).values)

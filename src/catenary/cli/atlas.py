@@ -33,21 +33,14 @@ def atlas(
     quiet: options.QUIET = False,
 ) -> None:
     """Predict the birth profiles of many models and set them side by side."""
+    from catenary.configs.presets import list_presets
     from catenary.explore.atlas import survey
 
     with observing(quiet) as observer:
         names = list(models) if models else None
-        began = False
-
-        def step(done: int, total: int, model: str) -> None:
-            nonlocal began
-            if began:
-                observer.advance(1)
-            else:
-                observer.begin("models", total)
-                began = True
-
-        found = survey(names, length=length, knobs=knobs, progress=step)
+        total = len(names) if names is not None else len(list_presets())
+        observer.begin("models", total)
+        found = survey(names, length=length, knobs=knobs, progress=lambda *_: observer.advance(1))
         observer.end()
     page: Path | None = None
     if out is not None:

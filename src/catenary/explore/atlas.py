@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Sequence
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from catenary.architecture import Architecture
-from catenary.configs.locate import Located, locate_config
+from catenary.configs.locate import locate_config
 from catenary.configs.presets import list_presets
 from catenary.configs.read import read_config
 from catenary.errors import InvalidInput, NotApplicable, invalid
@@ -25,6 +28,10 @@ COLUMNS = ("share first tenth", "share body", "share last", "first/mid", "last/m
 
 MOVED = ("first/mid", "last/mid", "peak/trough")
 """The indices whose strongest knob a row names."""
+
+
+ENOUGH = 8
+"""Models for each process: starting one takes about as long as two predictions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +125,7 @@ def survey(
         models: presets, hub ids or paths; every shipped preset where None.
         length: L of every prediction, whatever the model's own context.
         knobs: also compute the sensitivities, about ten predictions more for each model.
-        progress: called with (done, all, model) before each model.
+        progress: called with (done, all, model) after each model.
 
     Raises:
         InvalidInput: an empty list, or no model of it is covered (with the first reason).
@@ -127,24 +134,46 @@ def survey(
     names = list(list_presets() if models is None else models)
     if not names:
         raise invalid("models", "must name at least one model", names)
+    jobs = [(name, length, knobs) for name in names]
     rows, refused = [], []
-    for done, name in enumerate(names):
+    for done, (name, found) in enumerate(zip(names, _each(jobs), strict=True)):
         if progress is not None:
-            progress(done, len(names), name)
-        located = locate_config(name)
-        try:
-            rows.append(_row(name, located, length, knobs))
-        except (InvalidInput, NotApplicable) as error:
-            refused.append(Refused(located.name, located.source, str(error)))
+            progress(done + 1, len(names), name)
+        if isinstance(found, Row):
+            rows.append(found)
+        else:
+            refused.append(found)
     if not rows:
         raise NotApplicable(f"no model is covered; the first, {refused[0].model}: {refused[0].reason}")
     return Atlas(length, tuple(rows), tuple(refused))
 
 
-def _row(model: str, located: Located, length: int, knobs: bool) -> Row:
-    architecture = read_config(model)
-    profile = predict(architecture, length=length).relabel(located.name)
-    moved = _strongest(model, length) if knobs else ()
+Job = tuple[str, int, bool]
+
+
+def _each(jobs: Sequence[Job]) -> Iterator[Row | Refused]:
+    """The rows in order, from as many processes as there are processors; a few models are not worth any."""
+    workers = min(len(jobs) // ENOUGH, os.cpu_count() or 1)
+    if workers < 2:
+        yield from map(_row, jobs)
+        return
+    # Ctrl-C reaches every process of the terminal: only this one should answer.
+    with ProcessPoolExecutor(workers, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
+        try:
+            yield from pool.map(_row, jobs)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _row(job: Job) -> Row | Refused:
+    model, length, knobs = job
+    located = locate_config(model)
+    try:
+        architecture = read_config(model)
+        profile = predict(architecture, length=length).relabel(located.name)
+        moved = _strongest(model, length) if knobs else ()
+    except (InvalidInput, NotApplicable) as error:
+        return Refused(located.name, located.source, str(error))
     return Row(located.name, located.source, architecture, profile, describe(profile), moved)
 
 
