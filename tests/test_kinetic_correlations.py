@@ -218,3 +218,14 @@ def test_readouts_and_results_refuse_what_makes_no_sense() -> None:
         noise.samples_for(0.0)
     with pytest.raises(InvalidInput, match="width must be from 1 to the number of sources"):
         noise.binned(2)
+
+
+@pytest.mark.parametrize("lam", [400.0, 1000.0, 1e6])
+def test_sources_whose_weight_all_but_vanishes_have_finite_estimates(lam: float) -> None:
+    circle = Circle(64, 1.0, lam)
+    found = correlate(circle, t=1.0, readout=EIGHT, samples=40, seed=0)
+    plain = correlate(circle, t=1.0, readout=EIGHT, samples=40, seed=0, estimator="adjoint")
+    assert np.isfinite(found.draws).all()
+    far = circle.last_weights[:-1] < 1e-120
+    assert far.any()
+    np.testing.assert_array_equal(found.draws[:, far], plain.draws[:, far])

@@ -14,6 +14,9 @@ from catenary.kinetic.particles.system import Angles
 
 Draws = Float64[np.ndarray, "samples sources"]
 
+SMALLEST_CONTROL = 1e-100
+"""A source whose control stays below this, at large decays, is left without one."""
+
 
 @dataclass(frozen=True)
 class Adjoint:
@@ -83,5 +86,13 @@ def _centred_controls(question: Question, start: Angles) -> Draws:
 
 
 def _slope(plain: Draws, control: Draws) -> Float64[np.ndarray, " sources"]:
-    spread = control - control.mean(axis=0)
-    return np.asarray((spread * plain).sum(axis=0) / (spread**2).sum(axis=0))
+    """Least squares; 0 for a source whose control does not vary, or is too small to remove anything."""
+    largest = np.abs(control).max(axis=0)
+    usable = largest > SMALLEST_CONTROL
+    scale = np.where(usable, largest, 1.0)
+    spread = control / scale
+    spread = spread - spread.mean(axis=0)
+    size = (spread**2).sum(axis=0)
+    slope = np.zeros(size.shape)
+    np.divide((spread * plain).sum(axis=0) / scale, size, out=slope, where=usable & (size > 0))
+    return slope
