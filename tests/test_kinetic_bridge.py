@@ -202,3 +202,19 @@ def _with(architecture: Architecture, **fields: object) -> Architecture:
     layer = architecture.layers[0]
     attention: Attention = replace(layer.attention, **fields)  # type: ignore[arg-type]
     return replace(architecture, layers=(pre_norm(attention, layer.feed_forward, layer.norm),) * architecture.depth)
+
+
+@pytest.mark.parametrize("stack", ["additive", "convex"])
+def test_steep_decays_have_a_coefficient_and_differences_only_where_there_is_a_response(stack: Stack) -> None:
+    """y = 800: far beyond where e^-y, the position that uniform attention would see, is a number."""
+    c, y = mpmath.mpf("1.7"), mpmath.mpf(800)
+    position = float(source_at(800.0, lam=900.0))
+    z = 2 * mpmath.sqrt(c * y)
+    first, second, third = (
+        (y / c) ** (mpmath.mpf(m - 1) / 2) * mpmath.besseli(abs(m - 1), z) for m in range(3)
+    )
+    convex = -(c**2) / 2 * (third - 2 * second + first) / first
+    expected = float(convex if stack == "convex" else -c * y / 2)
+    assert depth_coefficient(position, c=1.7, lam=900.0, stack=stack) == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(NotApplicable, match=r"sigma0 = 0.05 is below 1e-308 at lam = 1000"):
+        bridge(c=1.7, lam=1000.0, stack=stack)

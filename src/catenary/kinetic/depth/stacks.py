@@ -19,6 +19,7 @@ from catenary.errors import NotApplicable, invalid, unknown
 from catenary.kinetic.arguments import Numbers, Values, at_least_zero, fraction, one_number, plain, positive
 from catenary.kinetic.closed_form.one_mode import log_response
 from catenary.kinetic.closed_form.primitives import kernel_mass, warp_distance
+from catenary.kinetic.closed_form.series import SMALLEST_ARGUMENT, scaled_bessel
 
 Stack = Literal["additive", "convex"]
 r"""additive: \((1 + \frac{c}{H} K)^H\), a branch added to the stream; convex: \(((1-\frac{c}{H}) + \frac{c}{H} K)^H\),
@@ -119,7 +120,7 @@ def depth_coefficient(sigma0: Numbers, *, c: float, lam: float, stack: Stack = "
        -\tfrac{c^2}{2}\,\frac{\kappa_2 - 2\kappa_1 + \kappa_0}{\kappa_0} \ \text{(convex)}, \qquad
        \kappa_m = \left(\tfrac Yc\right)^{(m-1)/2} I_{|m-1|}(2\sqrt{cY}), \]
 
-    at Y up to about 700. The additive one is exact for the whole kernel: \((1 + \frac cH K)^H = e^{cK} (1 -
+    at any Y. The additive one is exact for the whole kernel: \((1 + \frac cH K)^H = e^{cK} (1 -
     \frac{c^2}{2H} K^2 + \dots)\), and \(K^2 e^{cK}\) has the kernel \(\frac Yc k_\lambda\psi_c\).
     Source: derived here (docs/kinetic-bridge.md).
 
@@ -135,13 +136,12 @@ def depth_coefficient(sigma0: Numbers, *, c: float, lam: float, stack: Stack = "
     >>> depth_coefficient(0.2, c=1.7, lam=2.0).round(5), depth_coefficient(0.2, c=1.7, lam=2.0, stack="convex").round(5)
     (np.float64(-2.17959), np.float64(0.45536))
     """
-    from catenary.theory.cesaro.limits import poisson_error
-
     rate = one_number("c", positive("c", c))
     y = warp_distance(_END, fraction("sigma0", sigma0), at_least_zero("lam", lam))
     if _checked(stack) == "additive":
         return plain(-rate * y / 2)
-    return plain(poisson_error(np.exp(-y), rate))
+    z = np.maximum(2 * np.sqrt(rate * y), SMALLEST_ARGUMENT)
+    return plain(rate * (scaled_bessel(0, z) / scaled_bessel(1, z) - (rate + y) / 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +214,7 @@ def bridge(
 
     Raises:
         InvalidInput: an argument is out of range.
+        NotApplicable: a response is too small for float64, so that no difference is relative to it.
 
     >>> seen = bridge(c=1.7, lam=2.0, layers=(1000, 2000))
     >>> bool(np.abs(seen.fitted_coefficient - seen.coefficient).max() < 1e-4)
@@ -226,10 +227,15 @@ def bridge(
     if at.ndim != 1 or (at >= 1).any():
         raise invalid("sigma0", "must be a row of positions in (0, 1)", at.tolist(), "1 is the residual path's")
     rate, decay = one_number("c", positive("c", c)), one_number("lam", at_least_zero("lam", lam))
+    limit = np.asarray(stack_limit(at, c=rate, lam=decay, stack=stack))
+    if (limit < np.finfo(np.float64).tiny).any():
+        raise NotApplicable(
+            f"the response at sigma0 = {at[limit.argmin()]:g} is below 1e-308 at lam = {decay:g}; "
+            "use a smaller lam or later sources"
+        )
     rows = [np.asarray(stack_response(at, c=rate, lam=decay, layers=depth, stack=stack)) for depth in depths]
     return Bridge(
-        rate, decay, stack, at, np.array(depths), np.stack(rows),
-        np.asarray(stack_limit(at, c=rate, lam=decay, stack=stack)),
+        rate, decay, stack, at, np.array(depths), np.stack(rows), limit,
         np.asarray(depth_coefficient(at, c=rate, lam=decay, stack=stack)),
     )
 
