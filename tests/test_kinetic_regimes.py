@@ -318,3 +318,36 @@ def test_extrema_close_together_are_told_apart() -> None:
 def test_no_onset_is_said() -> None:
     with pytest.raises(NotApplicable, match="m_1 m_3"):
         kinetic.hump_onset(700.0, 2.9)
+
+
+@pytest.mark.parametrize("t", [1e-200, 1e-160, 1e-91])
+def test_shapes_at_times_too_small_for_float64_are_refused(t: float) -> None:
+    with pytest.raises(NotApplicable, match=r"rate times t must be at least 1e-90, got .*; use a larger t or beta"):
+        kinetic.interior_minimum(lam=1.0, beta=1.0, t=t, M=8)
+    with pytest.raises(NotApplicable, match="rate times t must be at least 1e-90"):
+        kinetic.extrema(heads=[(1.0, 1.0, 1.0)], t=t, M=8)
+
+
+def test_shapes_at_the_smallest_rates_are_those_of_the_first_order() -> None:
+    r"""At small c: \(\psi_c \approx c\), so \(P \approx c k (1 + cY/2)\), least where \(\sigma_0 = c/(2\lambda)\)."""
+    rate = 0.5651591039924851  # I_1(1)
+    found = kinetic.interior_minimum(lam=1.0, beta=1.0, t=2e-90, M=1)  # weight of mode 2 against mode 1: e^-14.8
+    (seen,) = kinetic.extrema(heads=[(1.0, 1.0, 1.0)], t=2e-90, M=1)
+    assert found.sigma == pytest.approx(rate * 2e-90 / 2, rel=1e-6)
+    assert seen.sigma == pytest.approx(float(found.sigma), rel=1e-9)
+    assert kinetic.t_monotone(1e-300, 1.0, 8) == pytest.approx(float(kinetic.t_crit(1e-300, 1.0, 8)), rel=1e-14)
+
+
+def test_decays_and_concentrations_have_an_end() -> None:
+    for lam in (1e9, 1e300):
+        with pytest.raises(InvalidInput, match="lam must be at most 100000, got"):
+            kinetic.extrema(heads=[(1.0, lam, 1.0)], t=1.0, M=8)
+        with pytest.raises(InvalidInput, match="lam must be at most 100000, got"):
+            kinetic.interior_minimum(lam=lam, beta=1.0, t=1.0, M=8)
+    for beta in (1e-300, 1e-320):
+        with pytest.raises(InvalidInput, match="beta must be at least 1e-100, got"):
+            kinetic.t_crit(1.0, beta, 8)
+        with pytest.raises(InvalidInput, match="beta must be at least 1e-100, got"):
+            kinetic.t_sufficient(1.0, beta, 8)
+    (steep,) = kinetic.extrema(heads=[(1.0, 1e4, 1.0)], t=1.0, M=8)
+    assert steep.sigma == pytest.approx(float(kinetic.interior_minimum(lam=1e4, beta=1.0, t=1.0, M=8).sigma), rel=1e-9)

@@ -22,6 +22,12 @@ Values = Array | np.float64
 LARGEST_BETA = 700.0
 """Above it the rates n^2 I_n(beta) leave float64."""
 
+SMALLEST_BETA = 1e-100
+"""Below it their cubes do."""
+
+LARGEST_DECAY = 1e5
+"""Up to it shapes of profiles are sought: the distances looked at grow with lambda."""
+
 
 def plain(array: Values) -> Values:
     """A number where the array has no axes, else the array."""
@@ -51,9 +57,16 @@ def positive(name: str, values: Numbers) -> Array:
 
 
 def concentration(values: Numbers) -> Array:
-    r"""The interaction's \(\beta\), in (0, 700]."""
+    r"""The interaction's \(\beta\), in (0, 700]; positive ones below 1e-100 are refused too."""
     array = real("beta", values)
-    return _kept("beta", f"must be in (0, {LARGEST_BETA:g}]", array, (array > 0) & (array <= LARGEST_BETA))
+    _kept("beta", f"must be in (0, {LARGEST_BETA:g}]", array, (array > 0) & (array <= LARGEST_BETA))
+    return _kept("beta", f"must be at least {SMALLEST_BETA:g}", array, array >= SMALLEST_BETA)
+
+
+def shape_decay(values: Numbers) -> Array:
+    r"""A decay \(\lambda\) of a profile whose shape is sought, in [0, 1e5]."""
+    array = at_least_zero("lam", values)
+    return _kept("lam", f"must be at most {LARGEST_DECAY:g}", array, array <= LARGEST_DECAY)
 
 
 def vocabulary(values: Numbers) -> Array:

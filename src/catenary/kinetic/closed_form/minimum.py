@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int64, Shaped
 
-from catenary.kinetic.arguments import Numbers, Values, at_least_zero, concentration, plain, positive, vocabulary
+from catenary.kinetic.arguments import Numbers, Values, concentration, plain, positive, shape_decay, vocabulary
 from catenary.kinetic.closed_form.balance import balance
 from catenary.kinetic.closed_form.modes import profile_modes
 from catenary.kinetic.closed_form.primitives import source_position
@@ -51,20 +51,20 @@ def interior_minimum(*, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers) -> 
     Source: derived here from arXiv 2605.09213, Section 6.
 
     Args:
-        lam: decay lambda >= 0.
+        lam: decay lambda in [0, 1e5].
         beta: in (0, 700].
         t: time > 0.
         M: number of token angles >= 1.
 
     Raises:
         InvalidInput: an argument is out of range; at t = 0 the profile is 0 everywhere and has no shape.
-        NotApplicable: a value exceeds what float64 holds.
+        NotApplicable: a value exceeds what float64 holds, or max_n a_n t is below 1e-90.
 
     >>> found = interior_minimum(lam=1.0, beta=1.0, t=[1.0, 2.6], M=8)
     >>> found.regime.tolist(), found.sigma.round(6).tolist()
     (['U', 'primacy'], [0.259276, nan])
     """
-    arrays = np.broadcast_arrays(at_least_zero("lam", lam), concentration(beta), positive("t", t), vocabulary(M))
+    arrays = np.broadcast_arrays(shape_decay(lam), concentration(beta), positive("t", t), vocabulary(M))
     shape, columns = arrays[0].shape, np.array([array.ravel() for array in arrays])
     words, brackets = _regimes(columns)
     found = np.full((4, columns.shape[1]), np.nan)
@@ -86,7 +86,7 @@ def regime(*, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers) -> Words:
     >>> regime(lam=5.0, beta=1.0, t=[1.0, 5.0, 7.0], M=8).tolist()
     ['U', 'hump', 'primacy']
     """
-    arrays = np.broadcast_arrays(at_least_zero("lam", lam), concentration(beta), positive("t", t), vocabulary(M))
+    arrays = np.broadcast_arrays(shape_decay(lam), concentration(beta), positive("t", t), vocabulary(M))
     words: Words = _regimes(np.array([array.ravel() for array in arrays]))[0].reshape(arrays[0].shape)[()]
     return words
 
@@ -97,7 +97,9 @@ def _regimes(columns: Float64[np.ndarray, "4 n"]) -> tuple[Shaped[np.ndarray, " 
     words, brackets = np.full(t.size, "primacy"), []
     index = np.flatnonzero(lam > 0)
     if index.size:
-        turns = balance(profile_modes(beta[index], M[index]), lam[index]).turns(t[index], np.arange(index.size))
+        profiles = balance(profile_modes(beta[index], M[index]), lam[index])
+        profiles.modes.shape_series(t[index])
+        turns = profiles.turns(t[index], np.arange(index.size))
         count = np.zeros(index.size, dtype=np.int64)
         for part, start, step in turns.minima():
             count[part] += 1

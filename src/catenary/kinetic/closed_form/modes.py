@@ -14,6 +14,9 @@ from catenary.kinetic.closed_form.series import Series
 NEGLIGIBLE = 1e-17
 """Modes below this part of the largest cannot change the last bit of a sum of positive terms."""
 
+SMALLEST_GROWTH = 1e-90
+"""Rate times time below which the third derivative's terms, its cubes, come close to the end of float64."""
+
 
 def mode_rate(mode: Numbers, beta: Numbers) -> Values:
     r"""Growth rate of mode n: minus the n-th Fourier coefficient of \(w''\) for \(w = e^{\beta\cos\theta}\),
@@ -86,6 +89,16 @@ class ProfileModes:
         if not np.isfinite(rate**3).all():
             raise NotApplicable("the rates a_n t must stay below 1e102; use a smaller t or beta")
         return Series(*np.broadcast_arrays(self.log_weights, rate))
+
+    def shape_series(self, t: Array) -> Series:
+        r"""``series`` at a time at which the profile's shape can be told: \(\max_n a_n t \ge 10^{-90}\)."""
+        largest = self.rates.max(axis=-1) * t
+        if (largest < SMALLEST_GROWTH).any():
+            raise NotApplicable(
+                f"the largest rate times t must be at least {SMALLEST_GROWTH:g}, got {largest.min():.3g}; "
+                "use a larger t or beta"
+            )
+        return self.series(t)
 
     def log_moment(self, power: int) -> Array:
         r"""\(\log m_k\), \(m_k = \sum_n \omega_n a_n^k\)."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float64, Int64
 
+from catenary.errors import NotApplicable
+
 
 def falls_to_zero(
     function: Callable[[Float64[np.ndarray, " active"], Int64[np.ndarray, " active"]], Float64[np.ndarray, " active"]],
@@ -31,6 +33,7 @@ def falls_to_zero(
         high[open_] = start[open_] + step[open_]
     if waiting.size:
         found = find_root(function, (low[waiting], high[waiting]), args=(waiting,), tolerances={"xrtol": 1e-15})
-        assert found.success.all()
+        if not found.success.all():
+            raise NotApplicable("a change of sign was not found to the last bits; use less extreme arguments")
         roots[waiting] = found.x
     return roots

@@ -13,12 +13,12 @@ from catenary.errors import invalid
 from catenary.kinetic.arguments import (
     Numbers,
     Values,
-    at_least_zero,
     concentration,
     fraction,
     plain,
     positive,
     real,
+    shape_decay,
     vocabulary,
 )
 from catenary.kinetic.closed_form.modes import profile_modes
@@ -33,6 +33,9 @@ Head = tuple[float, float, float]
 
 SPACING = 0.05
 """Distance in y between two looks at the slope; below it they stand closer and closer, down to 1e-9."""
+
+FAR = 100.0
+"""Beyond it five times ``SPACING`` is enough: what heads of unlike decays make together is at least 1 wide there."""
 
 REACH = 40.0
 r"""How far beyond \(y = \lambda + \log(1/c)\), where a head of small rate c has its minimum, to look."""
@@ -56,7 +59,7 @@ def heads_profile(sigma0: Numbers, *, heads: Sequence[Head], t: float, M: float)
 
     Args:
         sigma0: positions of the source, in (0, 1].
-        heads: (weight, lambda, beta) of each; weights not 0.
+        heads: (weight, lambda, beta) of each; weights not 0, decays up to 1e5.
         t: time > 0.
         M: number of token angles >= 1.
 
@@ -77,20 +80,21 @@ def heads_profile(sigma0: Numbers, *, heads: Sequence[Head], t: float, M: float)
 def extrema(*, heads: Sequence[Head], t: float, M: float) -> list[Extremum]:
     r"""Every interior extremum of ``heads_profile``, from the first position to the last. Empty: the profile has none.
 
-    The slope's sign is looked at on a grid of the distances \(y_h\) of all heads, 0.05 apart and denser near both ends,
-    down to positions where every head falls; where the slope comes close to 0 between two looks without a change of
-    sign, its extreme is found and looked at too. Each change is then narrowed down to the last bits. Extrema closer
-    together than about 1e-7 of their distance from an end may be missed: they are about to merge.
+    The slope's sign is looked at on a grid of the distances \(y_h\) of all heads, 0.05 apart (0.25 beyond 100)
+    and denser near both ends, down to positions where every head falls; where the slope comes close to 0 between two
+    looks without a change of sign, its extreme is found and looked at too. Each change is then narrowed down to the
+    last bits. Extrema closer together than about 1e-7 of their distance from an end may be missed: they are about to
+    merge.
     Source: defined here; slope from arXiv 2605.09213, Eq. 1.25.
 
     Args:
-        heads: (weight, lambda, beta) of each; weights not 0.
+        heads: (weight, lambda, beta) of each; weights not 0, decays up to 1e5.
         t: time > 0.
         M: number of token angles >= 1.
 
     Raises:
         InvalidInput: an argument is out of range.
-        NotApplicable: a value exceeds what float64 holds.
+        NotApplicable: a value exceeds what float64 holds, or max_n a_n t is below 1e-90.
 
     >>> [(found.kind, round(found.sigma, 4)) for found in extrema(heads=[(1.0, 5.0, 1.0)], t=5.0, M=8)]
     [('minimum', 0.1948), ('maximum', 0.814)]
@@ -111,7 +115,7 @@ def _checked(heads: Sequence[Head], t: float, M: float) -> list[Head]:
     weights = real("weight", [float(weight) for weight, _, _ in heads])
     if not weights.all():
         raise invalid("weight", "must not be 0", 0.0, "leave the head out")
-    decays = at_least_zero("lam", [float(lam) for _, lam, _ in heads])
+    decays = shape_decay([float(lam) for _, lam, _ in heads])
     betas = concentration([float(beta) for _, _, beta in heads])
     positive("t", t)
     vocabulary(M)
@@ -126,7 +130,7 @@ class _Slope:
         self.weights = np.array([weight for weight, _, _ in heads])[:, None]
         self.decays = [np.asarray(lam) for _, lam, _ in heads]
         self.modes = [profile_modes(concentration(beta), tokens) for _, _, beta in heads]
-        self.series = [modes.series(time) for modes in self.modes]
+        self.series = [modes.shape_series(time) for modes in self.modes]
         self.rates = [float(t * np.exp(modes.log_moment(2) - modes.log_moment(1))) for modes in self.modes]
 
     def __call__(self, depth: Float64[np.ndarray, " n"]) -> Float64[np.ndarray, " n"]:
@@ -144,7 +148,8 @@ class _Slope:
         grids = []
         for lam, rate in zip(self.decays, self.rates, strict=True):
             last = float(lam) + REACH + max(0.0, -np.log(rate))
-            y = np.concatenate([np.geomspace(1e-9, SPACING, 60, endpoint=False), np.arange(SPACING, last, SPACING)])
+            near, far = np.arange(SPACING, min(last, FAR), SPACING), np.arange(FAR, last, 5 * SPACING)
+            y = np.concatenate([np.geomspace(1e-9, SPACING, 60, endpoint=False), near, far])
             grids.append(-np.log(source_position(y, lam)))
         return np.unique(np.concatenate(grids))
 

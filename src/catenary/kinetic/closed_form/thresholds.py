@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from catenary.errors import NotApplicable
-from catenary.kinetic.arguments import Array, Numbers, Values, at_least_zero, concentration, plain, vocabulary
+from catenary.kinetic.arguments import Array, Numbers, Values, concentration, plain, shape_decay, vocabulary
 from catenary.kinetic.closed_form.balance import balance
-from catenary.kinetic.closed_form.modes import ProfileModes, profile_modes
+from catenary.kinetic.closed_form.modes import SMALLEST_GROWTH, ProfileModes, profile_modes
 
 CONVEX = 3 - math.sqrt(3)
 r"""Up to this c the function \(e^{-y}\psi_c(y)\) is convex in y: the first zero of \(c^2 - 6c + 6\)."""
@@ -26,7 +26,7 @@ def t_crit(lam: Numbers, beta: Numbers, M: Numbers) -> Values:
     arXiv 2605.09213, Eq. 1.25.
 
     Args:
-        lam: decay lambda >= 0.
+        lam: decay lambda in [0, 1e5].
         beta: in (0, 700].
         M: number of token angles >= 1.
 
@@ -36,7 +36,7 @@ def t_crit(lam: Numbers, beta: Numbers, M: Numbers) -> Values:
     >>> float(t_crit(1.0, 1.0, 8).round(6))
     2.457489
     """
-    return plain(np.exp(log_t_crit(at_least_zero("lam", lam), profile_modes(concentration(beta), vocabulary(M)))))
+    return plain(np.exp(log_t_crit(shape_decay(lam), profile_modes(concentration(beta), vocabulary(M)))))
 
 
 def t_sufficient(lam: Numbers, beta: Numbers, M: Numbers) -> Values:
@@ -50,7 +50,7 @@ def t_sufficient(lam: Numbers, beta: Numbers, M: Numbers) -> Values:
     >>> float(t_sufficient(1.0, 1.0, 8).round(6))
     2.236965
     """
-    decay, modes = at_least_zero("lam", lam), profile_modes(concentration(beta), vocabulary(M))
+    decay, modes = shape_decay(lam), profile_modes(concentration(beta), vocabulary(M))
     return plain(np.minimum(CONVEX, -2 * np.expm1(-decay)) / modes.rates.max(axis=-1))
 
 
@@ -66,11 +66,12 @@ def t_monotone(lam: Numbers, beta: Numbers, M: Numbers) -> Values:
     >>> t_monotone([1.0, 5.0], 1.0, 8).round(4).tolist()
     [2.4575, 6.8397]
     """
-    decay, b, m = np.broadcast_arrays(at_least_zero("lam", lam), concentration(beta), vocabulary(M))
+    decay, b, m = np.broadcast_arrays(shape_decay(lam), concentration(beta), vocabulary(M))
     shape, decay = decay.shape, decay.ravel()
     modes = profile_modes(b.ravel(), m.ravel())
     times = np.exp(log_t_crit(decay, modes))
-    index = np.flatnonzero(decay > 0)
+    # Where rates times t_crit are tiny, the balance is largest at the end: both times are one.
+    index = np.flatnonzero(times * modes.rates.max(axis=-1) > SMALLEST_GROWTH)
     if index.size:
         profiles = balance(modes[index], decay[index])
         start = log_t_crit(decay[index], modes[index])

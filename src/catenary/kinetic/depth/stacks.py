@@ -140,7 +140,7 @@ def depth_coefficient(sigma0: Numbers, *, c: float, lam: float, stack: Stack = "
     y = warp_distance(_END, fraction("sigma0", sigma0), at_least_zero("lam", lam))
     if _checked(stack) == "additive":
         return plain(-rate * y / 2)
-    z = np.maximum(2 * np.sqrt(rate * y), SMALLEST_ARGUMENT)
+    z = np.asarray(np.maximum(2 * np.sqrt(rate * y), SMALLEST_ARGUMENT))
     return plain(rate * (scaled_bessel(0, z) / scaled_bessel(1, z) - (rate + y) / 2))
 
 
