@@ -305,3 +305,9 @@ def test_neither_torch_nor_numba_is_imported_before_use() -> None:
         "assert 'numba' in sys.modules and 'torch' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(("beta", "t"), [(20.0, 1.0), (700.0, 1e-3), (5.0, 1e6)])
+def test_runs_too_stiff_for_explicit_steps_are_refused_at_once(beta: float, t: float) -> None:
+    with pytest.raises(NotApplicable, match=rf"t beta e\^beta must be at most 1,000,000 .* at beta = {beta:g}, t = "):
+        trajectory(Circle(4, beta, 1.0), np.zeros((1, 4)), [t / 2, t])
