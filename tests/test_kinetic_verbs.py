@@ -15,14 +15,14 @@ from builders import qwen2_like
 from catenary.cli.main import app
 from catenary.errors import InvalidInput
 from catenary.kinetic import birth_kinetics, interior_minimum, retrieval_profile, stack_response, t_crit
+from catenary.kinetic.closed_form.phase import phase_diagram
+from catenary.kinetic.closed_form.retrieval import log_retrieval_profile
 from catenary.page.kinetic import Exhibit, write_exhibit
-from catenary.page.kinetic_exhibits import (
-    bridge_exhibit,
-    correlate_exhibit,
-    phase_exhibit,
-    profile_exhibit,
-    simulate_exhibit,
-)
+from catenary.page.kinetic_bridge import bridge_exhibit
+from catenary.page.kinetic_correlate import correlate_exhibit
+from catenary.page.kinetic_phase import phase_exhibit
+from catenary.page.kinetic_profile import profile_exhibit
+from catenary.page.kinetic_simulate import simulate_exhibit
 
 
 def quiet(done: int, total: int) -> None:
@@ -36,8 +36,11 @@ def columns(exhibit: Exhibit) -> dict[str, list[str]]:
 
 def test_profile_marks_the_minimum_and_names_the_regime() -> None:
     seen = profile_exhibit(heads=[(1.0, 1.0, 1.0)], times=[1.0, 2.6], M=8)
-    words = "U shape: primacy, recency, and worst at 26 % of the prompt, 27 % below the last position (t = 1)"
-    assert seen.verdict == words
+    assert seen.verdict == "U at t = 1, primacy at t = 2.6"
+    assert seen.notes[:2] == (
+        "t = 1: U shape: primacy, recency, and worst at 26 % of the prompt, 27 % below the last position",
+        "t = 2.6: Primacy: retrieval falls from the first token to the last, no interior minimum",
+    )
     found = interior_minimum(lam=1.0, beta=1.0, t=1.0, M=8)
     marks = [row for row in seen.plates[0].chart["datasets"]["drawn"] if "mark" in row]
     assert [row["x"] for row in marks] == [pytest.approx(float(found.sigma), rel=1e-4)]
@@ -59,11 +62,28 @@ def test_profile_marks_the_minimum_and_names_the_regime() -> None:
         ([(1.0, 15.0, 0.5), (1e-3, 15.0, 3.0)], 1.0, "W shape: two wells, at 9 % and 92 % of the prompt"),
         ([(1.0, 0.0, 1.0)], 1.0, "Primacy: retrieval falls from the first token to the last"),
         ([(-1.0, 0.0, 1.0)], 1.0, "Recency: retrieval rises from the first token to the last"),
+        ([(1.0, 2.0, 1.0), (-1.0, 2.0, 1.0)], 1.0, "Flat: retrieval is the same at every position"),
+        ([(0.1, 2.0, 1.0), (0.2, 2.0, 1.0), (-0.3, 2.0, 1.0)], 1.0, "Flat"),
+        ([(1.0, 1e5, 1.0)], 1.0, "U shape: primacy, recency, and worst at 2.4e-06 % of the prompt"),
         ([(-1.0, 1.0, 1.0)], 1.0, "Inverted U between the first and the last position"),
     ],
 )
 def test_shapes_in_words(heads: list[tuple[float, float, float]], t: float, words: str) -> None:
     assert profile_exhibit(heads=heads, times=[t], M=8).verdict.startswith(words)
+
+
+def test_every_time_is_in_the_verdict() -> None:
+    seen = profile_exhibit(heads=[(1.0, 5.0, 1.0)], times=[1.0, 3.0, 5.0], M=8)
+    assert seen.verdict == "U at t = 1 and 3, hump at t = 5"
+
+
+def test_a_value_below_float64_is_shown_as_a_power_of_ten() -> None:
+    seen = profile_exhibit(heads=[(1.0, 1e5, 1.0)], times=[1.0], M=8)
+    bend = seen.results["profiles"][0]["extrema"][0]
+    assert bend["value"] == 0
+    assert seen.rows[0][4] == f"10^{bend['log_value'] / np.log(10):.1f}"
+    mild = profile_exhibit(heads=[(2.0, 1.0, 1.0)], times=[1.0], M=8).results["profiles"][0]["extrema"][0]
+    assert mild["log_value"] == pytest.approx(np.log(mild["value"]), rel=1e-12)
 
 
 def test_phase_has_three_regimes_where_the_theory_has() -> None:
@@ -74,8 +94,35 @@ def test_phase_has_three_regimes_where_the_theory_has() -> None:
     recent = np.array(data["t"], dtype=float) < t_crit(np.array(data["lam"], dtype=float), 1.0, 8)
     assert (np.array(data["regime"]) == "U").tolist() == recent.tolist()
     assert all((sigma == "") == (word == "primacy") for sigma, word in zip(data["sigma"], data["regime"], strict=True))
+    assert seen.verdict.endswith("; then a hump where lambda is 1.5 or more; at last primacy")
     mild = phase_exhibit(beta=1.0, M=8, largest_decay=1.0, longest=4.0, cells=6)
     assert "hump" not in mild.verdict
+    assert mild.verdict.endswith("at lambda = 1; then primacy")
+
+
+def test_phase_speaks_of_no_time_beyond_the_diagram_and_of_humps_between_its_cells() -> None:
+    short = phase_exhibit(beta=1.0, M=8, largest_decay=6.0, longest=0.1, cells=6)
+    assert short.verdict == (
+        "Recency lasts throughout, to t = 0.1, at lambda = 1 and throughout, to t = 0.1, at lambda = 6"
+    )
+    long = phase_exhibit(beta=1.0, M=8, largest_decay=6.0, longest=1e6, cells=6)
+    assert set(long.results["shares"]) == {"primacy"}
+    assert long.verdict.endswith("; then a hump where lambda is 2 or more; at last primacy")
+
+
+def test_phase_goes_on_where_values_leave_float64() -> None:
+    seen = phase_diagram(lam=[1.0, 1000.0], t=[2.0, 1700.0], beta=1.0, M=8)
+    assert seen.regime.tolist() == [["U", "primacy"], ["U", "hump"]]
+    assert np.isfinite(seen.depth).tolist() == [[True, False], [True, False]]
+    assert np.isfinite(seen.sigma).tolist() == [[True, False], [True, True]]
+    low = log_retrieval_profile(seen.sigma[1, 1] * np.array([0.99, 1.0, 1.01]), lam=1000.0, beta=1.0, t=1700.0, M=8)
+    assert low[1] < low[0]
+    assert low[1] < low[2]
+    single = interior_minimum(lam=[1.0, 1000.0], beta=1.0, t=2.0, M=8)
+    assert seen.sigma[:, 0] == pytest.approx(single.sigma, rel=1e-12)
+    assert seen.depth[:, 0] == pytest.approx(single.depth, rel=1e-11)
+    page = phase_exhibit(beta=1.0, M=8, largest_decay=1000.0, longest=None, cells=8)
+    assert set(page.results["shares"]) == {"hump", "primacy"}
 
 
 def test_simulate_clusters_and_repeats_itself() -> None:
@@ -169,6 +216,7 @@ def test_commands_print_write_and_give_json(tmp_path: Path) -> None:
         (["profile", "--lam", "-1"], "lam must be >= 0"),
         (["profile", "--head", "1,2"], "head must be WEIGHT,LAMBDA,BETA"),
         (["profile", *["-t", "1"] * 7], "time must be given 1 to 6 times"),
+        (["profile", "--lam", "1000", "-t", "1900"], "the profile leaves float64 at t = 1900: take a smaller --time"),
         (["phase", "--beta", "0"], "beta must be in"),
         (["phase", "--cells", "1"], "cells must be a whole number in 4..200"),
         (["simulate", "-N", "1"], "tokens must be a whole number of at least 2"),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from catenary.kinetic.correlations.estimators import EstimatorName
     from catenary.kinetic.depth.stacks import Stack
     from catenary.page.kinetic import Exhibit
-    from catenary.page.kinetic_exhibits import Start
+    from catenary.page.kinetic_simulate import Start
 
 kinetic = typer.Typer(
     no_args_is_help=True,
@@ -57,7 +57,7 @@ def profile(
     quiet: options.QUIET = False,
 ) -> None:
     """Retrieval by position of the source: shape, interior minimum, and the times that bound the regimes."""
-    from catenary.page.kinetic_exhibits import profile_exhibit
+    from catenary.page.kinetic_profile import profile_exhibit
 
     heads = [_head(text) for text in head] if head else [(1.0, lam, beta)]
     _show(profile_exhibit(heads=heads, times=time or [1.0], M=vocabulary), out, json)
@@ -83,7 +83,7 @@ def phase(
     quiet: options.QUIET = False,
 ) -> None:
     """Regimes over decay and time: U, hump, pure primacy."""
-    from catenary.page.kinetic_exhibits import phase_exhibit
+    from catenary.page.kinetic_phase import phase_exhibit
 
     found = phase_exhibit(beta=beta, M=vocabulary, largest_decay=lam_max, longest=t_max, cells=cells)
     _show(found, out, json)
@@ -110,7 +110,7 @@ def simulate(
     quiet: options.QUIET = False,
 ) -> None:
     """Run interacting tokens on the circle and follow their angles."""
-    from catenary.page.kinetic_exhibits import simulate_exhibit
+    from catenary.page.kinetic_simulate import simulate_exhibit
 
     with observing(quiet) as observer:
         found = simulate_exhibit(
@@ -145,7 +145,7 @@ def correlate(
     quiet: options.QUIET = False,
 ) -> None:
     """Estimate N times the correlations from particles and hold them against the closed form."""
-    from catenary.page.kinetic_exhibits import correlate_exhibit
+    from catenary.page.kinetic_correlate import correlate_exhibit
 
     with observing(quiet) as observer:
         found = correlate_exhibit(
@@ -177,7 +177,7 @@ def bridge(
     quiet: options.QUIET = False,
 ) -> None:
     """Let the depth of a residual stack grow and watch it become the kinetic closed form."""
-    from catenary.page.kinetic_exhibits import bridge_exhibit
+    from catenary.page.kinetic_bridge import bridge_exhibit
 
     birth = None
     if model is not None:

@@ -21,6 +21,9 @@ FRACTION: Spec = {
     "scale": {"domain": [0, 1.01], "nice": False}, "axis": {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".2~f"},
 }  # fmt: skip
 
+POSITIONS = np.unique(np.concatenate([np.geomspace(2e-3, 0.1, 60), np.linspace(0.1, 1.0, 241)]))
+"""Where curves are drawn: finer near the first token, where all of them are steep."""
+
 LINE: Spec = {"type": "line", "strokeWidth": 2, "strokeJoin": "round"}
 
 MOST_LINES = 64
