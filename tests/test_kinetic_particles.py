@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catenary import compiled
-from catenary.errors import InvalidInput, MissingResource
+from catenary.errors import InvalidInput, NotApplicable
 from catenary.kinetic.closed_form.one_mode import cluster_memory, cluster_response
 from catenary.kinetic.particles.adjoint import sensitivity
 from catenary.kinetic.particles.circle import Circle
