@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from builders import qwen2_like
 from catenary.cli.main import app
+from catenary.configs.read import read_config
 from catenary.errors import InvalidInput
 from catenary.kinetic import birth_kinetics, interior_minimum, retrieval_profile, stack_response, t_crit
 from catenary.kinetic.closed_form.phase import phase_diagram
@@ -115,9 +116,8 @@ def test_phase_goes_on_where_values_leave_float64() -> None:
     assert seen.regime.tolist() == [["U", "primacy"], ["U", "hump"]]
     assert np.isfinite(seen.depth).tolist() == [[True, False], [True, False]]
     assert np.isfinite(seen.sigma).tolist() == [[True, False], [True, True]]
-    low = log_retrieval_profile(seen.sigma[1, 1] * np.array([0.99, 1.0, 1.01]), lam=1000.0, beta=1.0, t=1700.0, M=8)
-    assert low[1] < low[0]
-    assert low[1] < low[2]
+    around = seen.sigma[1, 1] * np.array([0.99, 1.0, 1.01])
+    assert np.argmin(log_retrieval_profile(around, lam=1000.0, beta=1.0, t=1700.0, M=8)) == 1
     single = interior_minimum(lam=[1.0, 1000.0], beta=1.0, t=2.0, M=8)
     assert seen.sigma[:, 0] == pytest.approx(single.sigma, rel=1e-12)
     assert seen.depth[:, 0] == pytest.approx(single.depth, rel=1e-11)
@@ -174,6 +174,31 @@ def test_bridge_shows_stacks_and_their_order_and_takes_a_model() -> None:
     }
 
 
+def test_bridge_of_a_model_is_the_convex_stack_with_the_models_depth_marked() -> None:
+    made = CliRunner().invoke(app, ["kinetic", "bridge", "gpt2", "--json"])
+    record = json.loads(made.stdout)
+    birth = birth_kinetics(read_config("gpt2"), 2048)
+    assert record["parameters"] == {
+        "c": birth.c, "lam": 0.0, "stack": "convex", "layers": [6, 12, 24, 48, 96, 192, 384]
+    }
+    seen = bridge_exhibit(c=birth.c, lam=0.0, stack="convex", layers=[6, 12, 24, 48, 96], birth=birth)
+    curves = {row["curve"] for row in seen.plates[0].chart["datasets"]["drawn"]}
+    assert "12 layers, as gpt2" in curves
+    assert "largest difference at the model's 12 branches" in dict(seen.numbers)
+    other = CliRunner().invoke(app, ["kinetic", "bridge", "gpt2", "--c", "2"])
+    assert "Shown here: c = 2, as given, not the model's." in other.output
+    additive = CliRunner().invoke(app, ["kinetic", "bridge", "gpt2", "--stack", "additive"])
+    assert "The model's c is the total mixing of the convex stack" in additive.output
+
+
+def test_bridge_words_compare_coefficients() -> None:
+    seen = bridge_exhibit(c=1.7, lam=2.0, stack="additive", layers=[6, 12, 24, 48, 96, 192, 384])
+    assert "falls as 1/H: at position 0.05 the fitted coefficient is -3.491, the exact one -3.491" in seen.verdict
+    assert seen.results["order"] == pytest.approx(1.0, abs=0.02)
+    steep = bridge_exhibit(c=1.7, lam=700.0, stack="additive", layers=[6, 12, 24])
+    assert "does not yet fall as 1/H" in steep.verdict
+
+
 def test_files_are_complete_and_repeat(tmp_path: Path) -> None:
     seen = profile_exhibit(heads=[(1.0, 1.0, 1.0)], times=[1.0], M=8)
     page = write_exhibit(seen, tmp_path / "a")
@@ -224,7 +249,8 @@ def test_commands_print_write_and_give_json(tmp_path: Path) -> None:
         (["simulate", "--frames", "1"], "frames must be a whole number in 2..2000"),
         (["correlate", "--estimator", "nive"], "Did you mean 'naive'"),
         (["bridge", "--stack", "sum"], "unknown stack 'sum'"),
-        (["bridge", "bloom-560m"], "16 decays from 8 to 1448: choose lam"),
+        (["bridge", "bloom-560m"], "16 decays from 8 to 1448: choose one with --lam"),
+        (["bridge", "--stack", "convex", "--c", "1000"], "convex stack of default depth, got 1000.0; give --layers"),
     ],
 )
 def test_errors_are_ours(command: list[str], words: str) -> None:

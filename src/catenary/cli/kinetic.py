@@ -13,6 +13,7 @@ from catenary.cli.terminal import bar, observing, print_json
 
 if TYPE_CHECKING:
     from catenary.kinetic.correlations.estimators import EstimatorName
+    from catenary.kinetic.depth.birth import BirthKinetics
     from catenary.kinetic.depth.stacks import Stack
     from catenary.page.kinetic import Exhibit
     from catenary.page.kinetic_simulate import Start
@@ -169,8 +170,12 @@ def bridge(
         float | None, typer.Option("--c", help="Total mixing over all layers. Default 1.7, or the model's.")
     ] = None,
     lam: Annotated[float | None, typer.Option("--lam", help="Decay lambda >= 0. Default 0, or the model's.")] = None,
-    stack: Annotated[str, typer.Option("--stack", help="additive or convex.")] = "additive",
-    layers: Annotated[list[int] | None, typer.Option("--layers", help="Depths, rising. Default 6 to 384.")] = None,
+    stack: Annotated[
+        str | None, typer.Option("--stack", help="additive or convex. Default additive, for a model convex.")
+    ] = None,
+    layers: Annotated[
+        list[int] | None, typer.Option("--layers", help="Depths, rising. Default 6 to 384 and the model's.")
+    ] = None,
     length: options.LENGTH = 2048,
     out: options.OUT = None,
     json: options.JSON = False,
@@ -179,18 +184,42 @@ def bridge(
     """Let the depth of a residual stack grow and watch it become the kinetic closed form."""
     from catenary.page.kinetic_bridge import bridge_exhibit
 
-    birth = None
+    birth, depths = None, set(DEPTHS)
     if model is not None:
         from catenary.configs.read import read_config
         from catenary.kinetic.depth.birth import birth_kinetics
 
         birth = birth_kinetics(read_config(model), length)
+        depths.add(birth.gains.size)
         c = birth.c if c is None else c
-        lam = birth.lam if lam is None else lam
+        lam = _decay(birth) if lam is None else lam
     mixing, decay = 1.7 if c is None else c, 0.0 if lam is None else lam
-    # A convex stack must have more layers than mixing.
-    depths = layers or [depth for depth in DEPTHS if stack == "additive" or depth > mixing]
-    _show(bridge_exhibit(c=mixing, lam=decay, stack=cast("Stack", stack), layers=depths, birth=birth), out, json)
+    chosen = cast("Stack", stack or ("additive" if birth is None else "convex"))
+    shown = layers or _depths(depths, mixing, chosen)
+    _show(bridge_exhibit(c=mixing, lam=decay, stack=chosen, layers=shown, birth=birth), out, json)
+
+
+def _decay(birth: BirthKinetics) -> float:
+    """The decay that all heads have."""
+    from catenary.errors import NotApplicable
+
+    low, high = birth.heads[0].lam, birth.heads[-1].lam
+    if low != high:
+        raise NotApplicable(
+            f"{birth.name} has {len(birth.heads)} decays from {low:.4g} to {high:.4g}: choose one with --lam"
+        )
+    return low
+
+
+def _depths(depths: set[int], c: float, stack: Stack) -> list[int]:
+    """The depths shown unless told otherwise; a convex stack must have more layers than mixing."""
+    from catenary.errors import invalid
+
+    shown = sorted(depth for depth in depths if stack == "additive" or depth > c)
+    if len(shown) < 2:
+        rule = f"must be below {sorted(depths)[-2]} for a convex stack of default depth"
+        raise invalid("c", rule, c, "give --layers")
+    return shown
 
 
 def _head(text: str) -> tuple[float, float, float]:
