@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Real
 
-from catenary.errors import invalid
+from catenary.errors import InvalidInput, invalid
 
 Numbers = Real[np.ndarray, "..."] | Sequence[float] | float | np.integer[Any]
 """An argument: one number, or anything numpy reads as an array of numbers. Arguments of one call broadcast."""
@@ -85,7 +85,7 @@ def fraction(name: str, values: Numbers) -> Array:
 def source(values: Numbers, target: Array) -> Array:
     """A source position in (0, target]."""
     array = fraction("sigma0", values)
-    later = np.broadcast_to(array, np.broadcast_shapes(array.shape, target.shape))
+    later = np.broadcast_to(array, broadcast_shape(sigma0=array, sigma=target))
     _kept("sigma0", "must be <= sigma", later, later <= target, "a later source has no influence")
     return array
 
@@ -95,6 +95,32 @@ def one_number(name: str, array: Array) -> float:
     if array.ndim:
         raise invalid(name, "must be one number", array.tolist())
     return float(array)
+
+
+def whole(name: str, value: int | np.integer[Any], least: int, most: int | None = None, hint: str = "") -> int:
+    """A whole number from ``least`` on, numpy's own included; True and False are none."""
+    if (
+        isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least
+        or (most is not None and value > most)
+    ):
+        span = f"of at least {least}" if most is None else f"in {least}..{most}"
+        raise invalid(name, f"must be a whole number {span}", value, hint)
+    return int(value)
+
+
+def broadcast_shape(**arrays: Array) -> tuple[int, ...]:
+    """The shape that the arguments have together; the error names those of all."""
+    try:
+        return np.broadcast_shapes(*(array.shape for array in arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise InvalidInput(f"arguments must have shapes that broadcast, got {shapes}") from None
+
+
+def instance(name: str, value: object, kind: type, words: str) -> None:
+    """Refuse what is not of a class, or lacks a protocol's methods."""
+    if not isinstance(value, kind):
+        raise invalid(name, f"must be {words}", value)
 
 
 def _kept(

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int64, Shaped
 
-from catenary.kinetic.arguments import Numbers, Values, concentration, plain, positive, shape_decay, vocabulary
+from catenary.kinetic.arguments import (
+    Numbers,
+    Values,
+    broadcast_shape,
+    concentration,
+    plain,
+    positive,
+    shape_decay,
+    vocabulary,
+)
 from catenary.kinetic.closed_form.balance import balance
 from catenary.kinetic.closed_form.modes import profile_modes
 from catenary.kinetic.closed_form.primitives import source_position
@@ -64,8 +73,7 @@ def interior_minimum(*, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers) -> 
     >>> found.regime.tolist(), found.sigma.round(6).tolist()
     (['U', 'primacy'], [0.259276, nan])
     """
-    arrays = np.broadcast_arrays(shape_decay(lam), concentration(beta), positive("t", t), vocabulary(M))
-    shape, columns = arrays[0].shape, np.array([array.ravel() for array in arrays])
+    shape, columns = _columns(lam, beta, t, M)
     words, brackets = _regimes(columns)
     found = np.full((4, columns.shape[1]), np.nan)
     for part, start, step in brackets:
@@ -86,9 +94,16 @@ def regime(*, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers) -> Words:
     >>> regime(lam=5.0, beta=1.0, t=[1.0, 5.0, 7.0], M=8).tolist()
     ['U', 'hump', 'primacy']
     """
-    arrays = np.broadcast_arrays(shape_decay(lam), concentration(beta), positive("t", t), vocabulary(M))
-    words: Words = _regimes(np.array([array.ravel() for array in arrays]))[0].reshape(arrays[0].shape)[()]
+    shape, columns = _columns(lam, beta, t, M)
+    words: Words = _regimes(columns)[0].reshape(shape)[()]
     return words
+
+
+def _columns(lam: Numbers, beta: Numbers, t: Numbers, M: Numbers) -> tuple[tuple[int, ...], Float64[np.ndarray, "4 n"]]:
+    """The shape of the broadcast arguments, and one row for each of the four."""
+    arrays = {"lam": shape_decay(lam), "beta": concentration(beta), "t": positive("t", t), "M": vocabulary(M)}
+    shape = broadcast_shape(**arrays)
+    return shape, np.array([np.broadcast_to(array, shape).ravel() for array in arrays.values()])
 
 
 def _regimes(columns: Float64[np.ndarray, "4 n"]) -> tuple[Shaped[np.ndarray, " n"], list[Bracket]]:

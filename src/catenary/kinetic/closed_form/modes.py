@@ -8,7 +8,16 @@ import numpy as np
 from jaxtyping import Float64
 
 from catenary.errors import NotApplicable
-from catenary.kinetic.arguments import Array, Numbers, Values, concentration, plain, positive, vocabulary
+from catenary.kinetic.arguments import (
+    Array,
+    Numbers,
+    Values,
+    broadcast_shape,
+    concentration,
+    plain,
+    positive,
+    vocabulary,
+)
 from catenary.kinetic.closed_form.series import Series
 
 NEGLIGIBLE = 1e-17
@@ -35,7 +44,9 @@ def mode_rate(mode: Numbers, beta: Numbers) -> Values:
     >>> mode_rate([1, 2, 3], 1.0).round(6).tolist()
     [0.565159, 0.542991, 0.199516]
     """
-    return plain(_rates(positive("mode", mode), concentration(beta)))
+    at, b = positive("mode", mode), concentration(beta)
+    broadcast_shape(mode=at, beta=b)
+    return plain(_rates(at, b))
 
 
 def mode_weight(mode: Numbers, M: Numbers) -> Values:
@@ -47,7 +58,9 @@ def mode_weight(mode: Numbers, M: Numbers) -> Values:
     Raises:
         InvalidInput: an argument is out of range.
     """
-    return plain(np.exp(_log_weights(positive("mode", mode), vocabulary(M))))
+    at, m = positive("mode", mode), vocabulary(M)
+    broadcast_shape(mode=at, M=m)
+    return plain(np.exp(_log_weights(at, m)))
 
 
 def mode_count(beta: Numbers, M: Numbers) -> int:
@@ -86,13 +99,15 @@ class ProfileModes:
         r"""The profile's sum at time t: \(c_n = a_n t\)."""
         with np.errstate(over="ignore"):
             rate = self.rates * t[..., None]
-        if not np.isfinite(rate**3).all():
+            cubes = rate**3
+        if not np.isfinite(cubes).all():
             raise NotApplicable("the rates a_n t must stay below 1e102; use a smaller t or beta")
         return Series(*np.broadcast_arrays(self.log_weights, rate))
 
     def shape_series(self, t: Array) -> Series:
         r"""``series`` at a time at which the profile's shape can be told: \(\max_n a_n t \ge 10^{-90}\)."""
-        largest = self.rates.max(axis=-1) * t
+        with np.errstate(over="ignore"):
+            largest = self.rates.max(axis=-1) * t
         if (largest < SMALLEST_GROWTH).any():
             raise NotApplicable(
                 f"the largest rate times t must be at least {SMALLEST_GROWTH:g}, got {largest.min():.3g}; "
@@ -108,6 +123,7 @@ class ProfileModes:
 
 def profile_modes(beta: Array, M: Array) -> ProfileModes:
     """All modes that count for any of the given parameters (see ``mode_count``)."""
+    broadcast_shape(beta=beta, M=M)
     beta, M = np.broadcast_arrays(beta, M)
     count = 16
     while True:

@@ -16,6 +16,7 @@ from catenary.kinetic.arguments import (
     Numbers,
     Values,
     at_least_zero,
+    broadcast_shape,
     concentration,
     fraction,
     plain,
@@ -48,7 +49,9 @@ def psi(y: Numbers, c: Numbers) -> Values:
     [2.0, 9.759465]
     """
     distance = at_least_zero("y", y)
-    scale, sums = _one_mode(at_least_zero("c", c)).derivatives(distance, [0])
+    rate = at_least_zero("c", c)
+    broadcast_shape(y=distance, c=rate)
+    scale, sums = _one_mode(rate).derivatives(distance, [0])
     return plain(Scaled(sums[0], scale).values("use smaller y or c"))
 
 
@@ -140,7 +143,9 @@ def cluster_response(t: Numbers, sigma: Numbers, sigma0: Numbers, *, beta: Numbe
     """
     rate = _cluster_rate(beta)
     grown = _response(t, sigma, sigma0, rate, lam, 0)
-    return plain(Scaled(grown.factor, grown.exponent - rate * real("t", t)).values("use a smaller t"))
+    with np.errstate(over="ignore", invalid="ignore"):
+        exponent = grown.exponent - rate * real("t", t)
+    return plain(Scaled(grown.factor, exponent).values("use a smaller t"))
 
 
 def cluster_memory(t: Numbers, *, beta: Numbers) -> Values:
@@ -151,7 +156,10 @@ def cluster_memory(t: Numbers, *, beta: Numbers) -> Values:
     Raises:
         InvalidInput: t is below 0 or beta outside (0, 700].
     """
-    return plain(np.exp(-_cluster_rate(beta) * at_least_zero("t", t)))
+    time, rate = at_least_zero("t", t), _cluster_rate(beta)
+    broadcast_shape(t=time, beta=rate)
+    with np.errstate(over="ignore"):
+        return plain(np.exp(-rate * time))
 
 
 def _cluster_rate(beta: Numbers) -> Array:
@@ -164,15 +172,25 @@ def _one_mode(c: Array) -> Series:
 
 
 def _response(t: Numbers, sigma: Numbers, sigma0: Numbers, a: Numbers, lam: Numbers, order: int) -> Scaled:
-    c = at_least_zero("a", a) * at_least_zero("t", t)
-    at = fraction("sigma", sigma)
-    return profile_derivatives(_one_mode(np.asarray(c)), at, source(sigma0, at), at_least_zero("lam", lam), order)
+    c, at, from_, decay = _checked(t, sigma, sigma0, a, lam)
+    return profile_derivatives(_one_mode(c), at, from_, decay, order)
 
 
 def _distance(
     t: Numbers, sigma: Numbers, sigma0: Numbers, a: Numbers, lam: Numbers
 ) -> tuple[Array, Array]:
-    c = at_least_zero("a", a) * at_least_zero("t", t)
-    at = fraction("sigma", sigma)
-    c, y = np.broadcast_arrays(c, warp_distance(at, source(sigma0, at), at_least_zero("lam", lam)))
+    c, at, from_, decay = _checked(t, sigma, sigma0, a, lam)
+    c, y = np.broadcast_arrays(c, warp_distance(at, from_, decay))
     return c, y
+
+
+def _checked(
+    t: Numbers, sigma: Numbers, sigma0: Numbers, a: Numbers, lam: Numbers
+) -> tuple[Array, Array, Array, Array]:
+    """at, the two positions and the decay."""
+    rate, time, decay = at_least_zero("a", a), at_least_zero("t", t), at_least_zero("lam", lam)
+    at = fraction("sigma", sigma)
+    from_ = source(sigma0, at)
+    broadcast_shape(a=rate, t=time, sigma=at, sigma0=from_, lam=decay)
+    with np.errstate(over="ignore"):
+        return np.asarray(rate * time), at, from_, decay

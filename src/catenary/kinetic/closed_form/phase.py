@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float64, Shaped
 
 from catenary.errors import invalid
-from catenary.kinetic.arguments import Numbers, real
+from catenary.kinetic.arguments import Numbers, concentration, one_number, real, vocabulary
 from catenary.kinetic.closed_form.balance import balance
 from catenary.kinetic.closed_form.minimum import regime
 from catenary.kinetic.closed_form.modes import profile_modes
@@ -56,14 +56,15 @@ def phase_diagram(*, lam: Numbers, t: Numbers, beta: float, M: float) -> PhaseDi
     [['U', 'primacy'], ['U', 'hump']]
     """
     decays, times = _axis("lam", lam), _axis("t", t)
+    b, m = one_number("beta", concentration(beta)), one_number("M", vocabulary(M))
     lam, time = np.broadcast_arrays(decays[:, None], times)
     words = np.asarray(regime(lam=lam, beta=beta, t=time, M=M))
     sigma, depth = np.full(lam.shape, np.nan), np.full(lam.shape, np.nan)
     bent = words != "primacy"
-    sigma[bent], depth[bent] = _lowest(lam[bent], time[bent], float(beta), float(M))
+    sigma[bent], depth[bent] = _lowest(lam[bent], time[bent], b, m)
     bounds = [np.asarray(bound(decays, beta, M)) for bound in (t_sufficient, t_crit, t_monotone)]
     return PhaseDiagram(
-        decays, times, float(beta), float(M),
+        decays, times, b, m,
         words, sigma, depth, bounds[0], bounds[1], bounds[2],
     )
 

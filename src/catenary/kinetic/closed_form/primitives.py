@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from catenary.kinetic.arguments import Array, Numbers, Values, at_least_zero, fraction, plain, source
+from catenary.kinetic.arguments import Array, Numbers, Values, at_least_zero, broadcast_shape, fraction, plain, source
 
 
 def graphon(sigma: Numbers, sigma0: Numbers, *, lam: Numbers) -> Values:
@@ -34,6 +34,7 @@ def graphon(sigma: Numbers, sigma0: Numbers, *, lam: Numbers) -> Values:
     """
     at, lam = fraction("sigma", sigma), at_least_zero("lam", lam)
     from_ = source(sigma0, at)
+    broadcast_shape(sigma=at, sigma0=from_, lam=lam)
     return plain(np.exp(-lam * (at - from_)) / kernel_mass(at, lam))
 
 
@@ -58,7 +59,9 @@ def log_warp_ratio(sigma: Numbers, sigma0: Numbers, *, lam: Numbers) -> Values:
     0.974077
     """
     at, lam = fraction("sigma", sigma), at_least_zero("lam", lam)
-    return plain(warp_distance(at, source(sigma0, at), lam))
+    from_ = source(sigma0, at)
+    broadcast_shape(sigma=at, sigma0=from_, lam=lam)
+    return plain(warp_distance(at, from_, lam))
 
 
 def source_at(distance: Numbers, *, lam: Numbers) -> Values:
@@ -75,7 +78,9 @@ def source_at(distance: Numbers, *, lam: Numbers) -> Values:
     Raises:
         InvalidInput: an argument is out of range.
     """
-    return plain(source_position(at_least_zero("distance", distance), at_least_zero("lam", lam)))
+    y, decay = at_least_zero("distance", distance), at_least_zero("lam", lam)
+    broadcast_shape(distance=y, lam=decay)
+    return plain(source_position(y, decay))
 
 
 def kernel_mass(sigma: Values, lam: Values) -> Array:

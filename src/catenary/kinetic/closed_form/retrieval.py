@@ -13,6 +13,7 @@ from catenary.kinetic.arguments import (
     Numbers,
     Values,
     at_least_zero,
+    broadcast_shape,
     concentration,
     fraction,
     plain,
@@ -80,8 +81,9 @@ def retrieval_mass(*, beta: Numbers, t: Numbers, M: Numbers) -> Values:
     >>> float(retrieval_mass(beta=1.0, t=1.0, M=8).round(6))
     1.357502
     """
-    modes = profile_modes(concentration(beta), vocabulary(M))
-    series = modes.series(at_least_zero("t", t))
+    b, time, m = concentration(beta), at_least_zero("t", t), vocabulary(M)
+    broadcast_shape(beta=b, t=time, M=m)
+    series = profile_modes(b, m).series(time)
     with np.errstate(over="ignore"):
         mass = (np.exp(series.log_weight) * np.expm1(series.rate)).sum(axis=-1)
     if not np.isfinite(mass).all():
@@ -92,5 +94,6 @@ def retrieval_mass(*, beta: Numbers, t: Numbers, M: Numbers) -> Values:
 def _derivative(sigma0: Numbers, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers, order: int) -> Scaled:
     at = fraction("sigma0", sigma0)
     decay, time = at_least_zero("lam", lam), at_least_zero("t", t)
-    series = profile_modes(concentration(beta), vocabulary(M)).series(time)
-    return profile_derivatives(series, np.ones(()), at, decay, order)
+    b, m = concentration(beta), vocabulary(M)
+    broadcast_shape(sigma0=at, lam=decay, beta=b, t=time, M=m)
+    return profile_derivatives(profile_modes(b, m).series(time), np.ones(()), at, decay, order)

@@ -34,6 +34,10 @@ class Series:
         self, y: Values, orders: Sequence[int]
     ) -> tuple[Values, list[Values]]:
         r"""A logarithm s and, for each order m, \(e^{-s}\, \Psi^{(m)}(y)\). s is the largest \(\log\omega_n + z_n\)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._derivatives(y, orders)
+
+    def _derivatives(self, y: Values, orders: Sequence[int]) -> tuple[Values, list[Values]]:
         z = np.maximum(2 * np.sqrt(self.rate * np.asarray(y)[..., None]), SMALLEST_ARGUMENT)
         exponents = self.log_weight + z
         scale = exponents.max(axis=-1)

@@ -9,12 +9,13 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.errors import invalid
+from catenary.errors import NotApplicable, invalid
 from catenary.kinetic.arguments import (
     Numbers,
     Values,
     concentration,
     fraction,
+    one_number,
     plain,
     positive,
     real,
@@ -71,10 +72,14 @@ def heads_profile(sigma0: Numbers, *, heads: Sequence[Head], t: float, M: float)
     5.425169
     """
     at = fraction("sigma0", sigma0)
-    profiles = [
-        weight * retrieval_profile(at, lam=lam, beta=beta, t=t, M=M) for weight, lam, beta in _checked(heads, t, M)
-    ]
-    return plain(np.sum(profiles, axis=0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        profiles = [
+            weight * retrieval_profile(at, lam=lam, beta=beta, t=t, M=M) for weight, lam, beta in _checked(heads, t, M)
+        ]
+        total = np.sum(profiles, axis=0)
+    if not np.isfinite(total).all():
+        raise NotApplicable("the profile must stay below 1e308; use smaller weights or a smaller t")
+    return plain(total)
 
 
 def extrema(*, heads: Sequence[Head], t: float, M: float) -> list[Extremum]:
@@ -110,16 +115,19 @@ def extrema(*, heads: Sequence[Head], t: float, M: float) -> list[Extremum]:
 
 def _checked(heads: Sequence[Head], t: float, M: float) -> list[Head]:
     """The heads as floats, every number in its range."""
-    if len(heads) == 0 or any(len(head) != 3 for head in heads):
+    try:
+        table = np.asarray(heads, dtype=np.float64)
+    except (TypeError, ValueError):
+        table = np.empty(0)
+    if table.ndim != 2 or table.shape[1] != 3 or not len(table):
         raise invalid("heads", "must be one or more of (weight, lambda, beta)", heads)
-    weights = real("weight", [float(weight) for weight, _, _ in heads])
+    weights = real("weight", table[:, 0])
     if not weights.all():
         raise invalid("weight", "must not be 0", 0.0, "leave the head out")
-    decays = shape_decay([float(lam) for _, lam, _ in heads])
-    betas = concentration([float(beta) for _, _, beta in heads])
-    positive("t", t)
-    vocabulary(M)
-    return [(float(w), float(lam), float(beta)) for w, lam, beta in zip(weights, decays, betas, strict=True)]
+    decays, betas = shape_decay(table[:, 1]), concentration(table[:, 2])
+    one_number("t", positive("t", t))
+    one_number("M", vocabulary(M))
+    return list(zip(weights.tolist(), decays.tolist(), betas.tolist(), strict=True))
 
 
 class _Slope:

@@ -32,12 +32,16 @@ class Scaled:
         """As float64; below 1e-308 they round to 0, above 1e308 ``instead`` is what to use."""
         values = times_exponential(self.factor, self.exponent)
         if not np.isfinite(values).all():
-            raise NotApplicable(f"values must stay below 1e308, got e^{self.exponent.max():.0f}; {instead}")
+            raise NotApplicable(f"values must stay below 1e308, got e^{self.exponent.max():.4g}; {instead}")
         return values
 
     def logs(self) -> Array:
         """Their logarithms."""
-        return np.asarray(np.log(self.factor) + self.exponent)
+        with np.errstate(divide="ignore"):
+            values = np.asarray(np.log(self.factor) + self.exponent)
+        if not np.isfinite(values).all():
+            raise NotApplicable("logarithms must stay within float64; use smaller rates, times or decays")
+        return values
 
 
 def profile_derivatives(
@@ -48,6 +52,11 @@ def profile_derivatives(
     order: int,
 ) -> Scaled:
     """P, P' or P'' (order 0, 1, 2) of checked arguments."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _scaled(series, sigma, sigma0, lam, order)
+
+
+def _scaled(series: Series, sigma: Values, sigma0: Values, lam: Values, order: int) -> Scaled:
     scale, sums = series.derivatives(warp_distance(sigma, sigma0, lam), range(order + 1))
     turn = -1 / kernel_mass(sigma0, lam)
     if order == 0:

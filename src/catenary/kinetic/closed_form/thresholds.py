@@ -7,7 +7,16 @@ import math
 import numpy as np
 
 from catenary.errors import NotApplicable
-from catenary.kinetic.arguments import Array, Numbers, Values, concentration, plain, shape_decay, vocabulary
+from catenary.kinetic.arguments import (
+    Array,
+    Numbers,
+    Values,
+    broadcast_shape,
+    concentration,
+    plain,
+    shape_decay,
+    vocabulary,
+)
 from catenary.kinetic.closed_form.balance import balance
 from catenary.kinetic.closed_form.modes import SMALLEST_GROWTH, ProfileModes, profile_modes
 
@@ -36,7 +45,8 @@ def t_crit(lam: Numbers, beta: Numbers, M: Numbers) -> Values:
     >>> float(t_crit(1.0, 1.0, 8).round(6))
     2.457489
     """
-    return plain(np.exp(log_t_crit(shape_decay(lam), profile_modes(concentration(beta), vocabulary(M)))))
+    decay, b, m = _checked(lam, beta, M)
+    return plain(np.exp(log_t_crit(decay, profile_modes(b, m))))
 
 
 def t_sufficient(lam: Numbers, beta: Numbers, M: Numbers) -> Values:
@@ -50,8 +60,8 @@ def t_sufficient(lam: Numbers, beta: Numbers, M: Numbers) -> Values:
     >>> float(t_sufficient(1.0, 1.0, 8).round(6))
     2.236965
     """
-    decay, modes = shape_decay(lam), profile_modes(concentration(beta), vocabulary(M))
-    return plain(np.minimum(CONVEX, -2 * np.expm1(-decay)) / modes.rates.max(axis=-1))
+    decay, b, m = _checked(lam, beta, M)
+    return plain(np.minimum(CONVEX, -2 * np.expm1(-decay)) / profile_modes(b, m).rates.max(axis=-1))
 
 
 def t_monotone(lam: Numbers, beta: Numbers, M: Numbers) -> Values:
@@ -66,7 +76,7 @@ def t_monotone(lam: Numbers, beta: Numbers, M: Numbers) -> Values:
     >>> t_monotone([1.0, 5.0], 1.0, 8).round(4).tolist()
     [2.4575, 6.8397]
     """
-    decay, b, m = np.broadcast_arrays(shape_decay(lam), concentration(beta), vocabulary(M))
+    decay, b, m = np.broadcast_arrays(*_checked(lam, beta, M))
     shape, decay = decay.shape, decay.ravel()
     modes = profile_modes(b.ravel(), m.ravel())
     times = np.exp(log_t_crit(decay, modes))
@@ -102,6 +112,12 @@ def hump_onset(beta: Numbers, M: Numbers) -> Values:
             f"a hump next to t_crit needs m_1 m_3/m_2^2 < 3/2, got {kappa.max():.4g}; compare t_monotone with t_crit"
         )
     return plain(np.log1p(1 / (1 - 2 * kappa / 3)))
+
+
+def _checked(lam: Numbers, beta: Numbers, M: Numbers) -> tuple[Array, Array, Array]:
+    decay, b, m = shape_decay(lam), concentration(beta), vocabulary(M)
+    broadcast_shape(lam=decay, beta=b, M=m)
+    return decay, b, m
 
 
 def log_t_crit(lam: Array, modes: ProfileModes) -> Array:

@@ -16,7 +16,17 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from catenary.errors import NotApplicable, invalid, unknown
-from catenary.kinetic.arguments import Numbers, Values, at_least_zero, fraction, one_number, plain, positive
+from catenary.kinetic.arguments import (
+    Numbers,
+    Values,
+    at_least_zero,
+    broadcast_shape,
+    fraction,
+    one_number,
+    plain,
+    positive,
+    whole,
+)
 from catenary.kinetic.closed_form.one_mode import log_response
 from catenary.kinetic.closed_form.primitives import kernel_mass, warp_distance
 from catenary.kinetic.closed_form.series import SMALLEST_ARGUMENT, scaled_bessel
@@ -28,6 +38,9 @@ a branch mixed with it."""
 STACKS: tuple[Stack, ...] = ("additive", "convex")
 
 _END = np.ones(())
+
+LARGEST_MIXING = 1e100
+"""Far beyond it squares leave float64."""
 
 
 def warp(sigma: Numbers, *, lam: Numbers) -> Values:
@@ -46,7 +59,9 @@ def warp(sigma: Numbers, *, lam: Numbers) -> Values:
     >>> float(warp(0.5, lam=2.0).round(6))
     0.268941
     """
-    return plain(np.exp(-warp_distance(_END, fraction("sigma", sigma), at_least_zero("lam", lam))))
+    at, decay = fraction("sigma", sigma), at_least_zero("lam", lam)
+    broadcast_shape(sigma=at, lam=decay)
+    return plain(np.exp(-warp_distance(_END, at, decay)))
 
 
 def stack_response(sigma0: Numbers, *, c: Numbers, lam: Numbers, layers: int, stack: Stack = "additive") -> Values:
@@ -74,8 +89,9 @@ def stack_response(sigma0: Numbers, *, c: Numbers, lam: Numbers, layers: int, st
     >>> float(stack_response(0.1, c=2.0, lam=0.0, layers=24, stack="convex").round(9))
     1.647376091
     """
-    depth = _depth("layers", layers)
+    depth = whole("layers", layers, 1)
     at, rate, decay = fraction("sigma0", sigma0), positive("c", c), at_least_zero("lam", lam)
+    broadcast_shape(sigma0=at, c=rate, lam=decay)
     share = rate / depth
     kept = np.zeros(())
     if _checked(stack) == "convex":
@@ -137,9 +153,12 @@ def depth_coefficient(sigma0: Numbers, *, c: float, lam: float, stack: Stack = "
     (np.float64(-2.17959), np.float64(0.45536))
     """
     rate = one_number("c", positive("c", c))
-    y = warp_distance(_END, fraction("sigma0", sigma0), at_least_zero("lam", lam))
+    at, decay = fraction("sigma0", sigma0), one_number("lam", at_least_zero("lam", lam))
+    y = warp_distance(_END, at, np.asarray(decay))
     if _checked(stack) == "additive":
         return plain(-rate * y / 2)
+    if rate > LARGEST_MIXING:
+        raise NotApplicable(f"the coefficient is known up to c = {LARGEST_MIXING:g}, got {rate:.3g}; use a smaller c")
     z = np.asarray(np.maximum(2 * np.sqrt(rate * y), SMALLEST_ARGUMENT))
     return plain(rate * (scaled_bessel(0, z) / scaled_bessel(1, z) - (rate + y) / 2))
 
@@ -220,7 +239,7 @@ def bridge(
     >>> bool(np.abs(seen.fitted_coefficient - seen.coefficient).max() < 1e-4)
     True
     """
-    depths = [_depth("layers", depth) for depth in layers]
+    depths = [whole("layers", depth, 1) for depth in layers]
     if len(depths) < 2 or any(a >= b for a, b in itertools.pairwise(depths)):
         raise invalid("layers", "must be at least two rising depths", list(layers))
     at = np.atleast_1d(fraction("sigma0", sigma0))
@@ -238,12 +257,6 @@ def bridge(
         rate, decay, stack, at, np.array(depths), np.stack(rows), limit,
         np.asarray(depth_coefficient(at, c=rate, lam=decay, stack=stack)),
     )
-
-
-def _depth(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise invalid(name, "must be whole numbers >= 1", value)
-    return int(value)
 
 
 def _checked(stack: Stack) -> Stack:
