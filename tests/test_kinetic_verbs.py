@@ -158,6 +158,56 @@ def test_correlate_meets_the_closed_form(estimator: str) -> None:
     bars = [row for row in seen.plates[0].chart["datasets"]["drawn"] if "low" in row]
     assert len(bars) == 4
     assert all(row["low"] < row["value"] < row["high"] for row in bars)
+    rings = [row["value"] for row in seen.plates[0].chart["datasets"]["drawn"] if "ring" in row]
+    assert rings == pytest.approx(data["closed_form"], rel=1e-3)
+    assert seen.results["median_relative_stderr"] == pytest.approx(
+        np.median(data["stderr"] / np.abs(data["estimate"])), rel=1e-12
+    )
+    assert "too few" not in seen.verdict
+    assert "order 1/N" in seen.notes[0]
+
+
+@pytest.mark.parametrize(("bins", "points"), [(10, 10), (7, 7), (100, 47)])
+def test_correlate_keeps_the_bins_and_every_source(bins: int, points: int) -> None:
+    seen = correlate_exhibit(
+        tokens=48, lam=1.0, beta=0.5, t=1.0, M=8, samples=20, estimator="adjoint", bins=bins, seed=1, progress=quiet
+    )
+    data = {name: np.array(values, dtype=float) for name, values in columns(seen).items()}
+    assert len(data["estimate"]) == points
+    sizes = np.array([len(group) for group in np.array_split(np.arange(47), points)])
+    assert sizes @ data["sigma0"] == pytest.approx(np.arange(1, 48).sum() / 48)
+    whole = retrieval_profile(np.arange(1, 48) / 48, lam=1.0, beta=0.5, t=1.0, M=8)
+    assert sizes @ data["closed_form"] == pytest.approx(np.sum(whole), rel=1e-12)
+    assert ("averaged over" in seen.plates[0].caption) == (points < 47)
+
+
+def test_correlate_says_where_the_tokens_are_too_few() -> None:
+    seen = correlate_exhibit(
+        tokens=16, lam=1.0, beta=4.0, t=1.0, M=8, samples=10, estimator="adjoint-control", bins=4, seed=0,
+        progress=quiet,
+    )  # fmt: skip
+    assert seen.results["median_relative_stderr"] > 0.01
+    assert "16 tokens are too few for the closed form at this time" in seen.verdict
+
+
+def test_correlate_at_a_decay_that_leaves_nothing_says_so_or_gives_numbers() -> None:
+    made = CliRunner().invoke(app, ["kinetic", "correlate", "-N", "16", "--samples", "20", "--lam", "1e6", "--quiet"])
+    assert made.exit_code == 0 or isinstance(made.exception, InvalidInput)
+    assert "nan" not in made.output
+
+
+def test_simulate_keeps_the_tokens_drawn_alone() -> None:
+    seen = simulate_exhibit(
+        tokens=500, lam=1.0, beta=1.0, t=0.2, frames=3, start="uniform", clusters=4, seed=3, progress=quiet
+    )
+    data = columns(seen)
+    assert len(seen.data) == 3 * 64
+    assert [data["token"][0], data["token"][63]] == ["1", "500"]
+    drawn = {row["sigma"] for row in seen.plates[0].chart["datasets"]["drawn"]}
+    assert len(drawn) == 64
+    start = np.random.default_rng(3).uniform(0, 2 * np.pi, 500)
+    assert seen.results["order"][0] == pytest.approx(np.abs(np.exp(1j * start).mean()), rel=1e-12)
+    assert "about 1/sqrt(N)" in seen.notes[0]
 
 
 def test_bridge_shows_stacks_and_their_order_and_takes_a_model() -> None:
@@ -247,6 +297,10 @@ def test_commands_print_write_and_give_json(tmp_path: Path) -> None:
         (["simulate", "-N", "1"], "tokens must be a whole number of at least 2"),
         (["simulate", "--start", "heap"], "start must be one of uniform, clusters"),
         (["simulate", "--frames", "1"], "frames must be a whole number in 2..2000"),
+        (["simulate", "--beta", "20", "-t", "1", "-N", "4"], "this needs about 9.7e+09 steps of 4 tokens"),
+        (["simulate", "-N", "100000000"], "take fewer or smaller tokens, frames, beta or time"),
+        (["correlate", "-N", "100000000"], "take fewer or smaller samples, tokens, beta or time"),
+        (["correlate", "--beta", "30"], "steps of 256,000 tokens"),
         (["correlate", "--estimator", "nive"], "Did you mean 'naive'"),
         (["bridge", "--stack", "sum"], "unknown stack 'sum'"),
         (["bridge", "bloom-560m"], "16 decays from 8 to 1448: choose one with --lam"),

@@ -26,9 +26,6 @@ POSITIONS = np.unique(np.concatenate([np.geomspace(2e-3, 0.1, 60), np.linspace(0
 
 LINE: Spec = {"type": "line", "strokeWidth": 2, "strokeJoin": "round"}
 
-MOST_LINES = 64
-"""Tokens whose paths are drawn."""
-
 _REGIME_COLOURS = {"U": PALETTE[0], "W": PALETTE[3], "hump": PALETTE[4], "primacy": PALETTE[1]}
 
 BOUNDS = {"U proved below": [2, 2], "recency ends": [1, 0], "hump ends": [6, 3]}
@@ -53,7 +50,8 @@ def profiles(
     y = _logarithmic("retrieval profile S", data) if positive else _linear("value", "retrieval profile S")
     shared = {"x": FRACTION, "y": y, "color": _colour([name for name, _ in curves])}
     point = {"type": "point", "size": 90, "filled": True, "opacity": 1}
-    text = {"type": "text", "dy": -14, "fontSize": 12, "color": INK,
+    text = {"type": "text", "fontSize": 12, "color": INK,
+            "dy": {"expr": "indexof(datum.mark, 'minimum') == 0 ? 16 : -14"},
             "align": {"expr": "datum.x < 0.1 ? 'left' : datum.x > 0.9 ? 'right' : 'center'"}}  # fmt: skip
     labelled = {"x": FRACTION, "y": y, "text": {"field": "mark"}}
     only = [{"filter": "isValid(datum.mark)"}]
@@ -102,17 +100,16 @@ def phases(diagram: PhaseDiagram) -> Spec:
 
 
 def trajectories(
-    times: Float64[np.ndarray, " times"], angles: Float64[np.ndarray, "times tokens"]
+    times: Float64[np.ndarray, " times"], angles: Float64[np.ndarray, "times tokens"],
+    sigma: Float64[np.ndarray, " tokens"],
 ) -> Spec:
-    """Angles over time, folded into one period and cut where they pass its edge; colour is position."""
-    tokens = angles.shape[1]
-    drawn = np.unique(np.linspace(0, tokens - 1, min(tokens, MOST_LINES)).round().astype(int))
+    """Angles over time, folded into one period and cut where they pass its edge; colour is the position ``sigma``."""
     data: list[Spec] = []
-    for token in drawn.tolist():
+    for token, position in enumerate(sigma.tolist()):
         turns = np.floor((angles[:, token] + math.pi) / (2 * math.pi)).astype(int)
         folded = angles[:, token] - 2 * math.pi * turns
         data += [
-            {"piece": f"{token}/{turn}", "x": digits(t), "value": digits(v), "sigma": digits((token + 1) / tokens)}
+            {"piece": f"{token}/{turn}", "x": digits(t), "value": digits(v), "sigma": digits(position)}
             for t, v, turn in zip(times.tolist(), folded.tolist(), turns.tolist(), strict=True)
         ]
     x = _linear("x", "time t", (0.0, float(times[-1])))
@@ -127,8 +124,11 @@ def trajectories(
     return framed({"description": words, "params": [], "layer": layers}, data, width=720, height=380)
 
 
-def estimates(found: Correlations, sigma: Float64[np.ndarray, " n"], exact: Float64[np.ndarray, " n"]) -> Spec:
-    """Estimates with bars of two standard errors, over the closed form as a line."""
+def estimates(
+    found: Correlations, sigma: Float64[np.ndarray, " n"], exact: Float64[np.ndarray, " n"],
+    expected: Float64[np.ndarray, " sources"],
+) -> Spec:
+    """Estimates with bars of two standard errors, over the closed form: a line, and rings averaged as they are."""
     names = ["closed form, N to infinity", f"{found.estimator}, {found.samples:,} samples"]
     data: list[Spec] = [
         {"curve": names[0], "x": digits(x), "value": digits(v)}
@@ -139,13 +139,20 @@ def estimates(found: Correlations, sigma: Float64[np.ndarray, " n"], exact: Floa
         {"curve": names[1], "x": digits(x), "value": digits(v), "low": digits(v - 2 * e), "high": digits(v + 2 * e)}
         for x, v, e in rows
     ]
+    data += [
+        {"curve": names[0], "x": digits(x), "value": digits(v), "ring": True}
+        for x, v in zip(found.sigma0.tolist(), expected.tolist(), strict=True)
+    ]
     y = _linear("value", "N times the correlation")
     shared = {"x": FRACTION, "y": y, "color": _colour(names)}
     bars = shared | {"y": {"field": "low", "type": "quantitative"}, "y2": {"field": "high"}}
     point = {"type": "point", "filled": True, "size": 40, "opacity": 1}
     measured = [{"filter": "isValid(datum.low)"}]
     layers = [
-        {"name": "line", "mark": LINE, "encoding": shared, "transform": [{"filter": "!isValid(datum.low)"}]},
+        {"name": "line", "mark": LINE, "encoding": shared,
+         "transform": [{"filter": "!isValid(datum.low) && !isValid(datum.ring)"}]},
+        {"name": "rings", "mark": {"type": "point", "filled": False, "size": 90, "opacity": 1}, "encoding": shared,
+         "transform": [{"filter": "isValid(datum.ring)"}]},
         {"name": "bars", "mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": bars, "transform": measured},
         {"name": "points", "mark": point, "encoding": shared, "transform": measured},
     ]
@@ -184,7 +191,7 @@ def depth_errors(seen: Bridge) -> Spec:
                 {"curve": name, "x": depth, "value": digits(abs(error)), "kind": "seen"},
                 {"curve": name, "x": depth, "value": digits(abs(float(seen.coefficient[k])) / depth), "kind": "order"},
             ]
-    x = {"field": "x", "type": "quantitative", "title": "layers H",
+    x = {"field": "x", "type": "quantitative", "title": "layers H (log)",
          "scale": {"type": "log", "nice": False, "padding": 12},
          "axis": {"values": seen.layers.tolist(), "format": ",d", "labelOverlap": "greedy"}}  # fmt: skip
     y = _logarithmic("relative difference from the limit", data)
@@ -201,7 +208,7 @@ def depth_errors(seen: Bridge) -> Spec:
 
 def _logarithmic(title: str, data: Sequence[Spec]) -> Spec:
     """The field "value" on a logarithmic y axis with round ticks."""
-    return {"field": "value", "type": "quantitative", "title": title,
+    return {"field": "value", "type": "quantitative", "title": f"{title} (log)",
             "scale": {"type": "log", "nice": False, "padding": 10},
             "axis": {"format": ".3~g", "values": round_values(data)}}  # fmt: skip
 
