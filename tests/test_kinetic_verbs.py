@@ -73,6 +73,15 @@ def test_shapes_in_words(heads: list[tuple[float, float, float]], t: float, word
     assert profile_exhibit(heads=heads, times=[t], M=8).verdict.startswith(words)
 
 
+def test_labels_of_minima_stand_below_and_log_axes_say_so() -> None:
+    chart = profile_exhibit(heads=[(1.0, 5.0, 1.0)], times=[5.0], M=8).plates[0].chart
+    layers = {layer["name"]: layer for layer in chart["layer"]}
+    assert layers["labels"]["mark"]["dy"]["expr"] == "indexof(datum.mark, 'minimum') == 0 ? 16 : -14"
+    assert layers["line"]["encoding"]["y"]["title"] == "retrieval profile S (log)"
+    stack = bridge_exhibit(c=1.7, lam=2.0, stack="additive", layers=[20, 40]).plates[1].chart["layer"][0]["encoding"]
+    assert stack["x"]["title"] == "layers H (log)"
+
+
 def test_every_time_is_in_the_verdict() -> None:
     seen = profile_exhibit(heads=[(1.0, 5.0, 1.0)], times=[1.0, 3.0, 5.0], M=8)
     assert seen.verdict == "U at t = 1 and 3, hump at t = 5"

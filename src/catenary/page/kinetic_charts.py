@@ -24,6 +24,9 @@ FRACTION: Spec = {
 POSITIONS = np.unique(np.concatenate([np.geomspace(2e-3, 0.1, 60), np.linspace(0.1, 1.0, 241)]))
 """Where curves are drawn: finer near the first token, where all of them are steep."""
 
+LABEL = 28
+"""Points kept free above and below a curve for the labels of its extrema."""
+
 LINE: Spec = {"type": "line", "strokeWidth": 2, "strokeJoin": "round"}
 
 _REGIME_COLOURS = {"U": PALETTE[0], "W": PALETTE[3], "hump": PALETTE[4], "primacy": PALETTE[1]}
@@ -48,6 +51,7 @@ def profiles(
     ]
     positive = min(row["value"] for row in data) > 0
     y = _logarithmic("retrieval profile S", data) if positive else _linear("value", "retrieval profile S")
+    y["scale"] |= {"padding": LABEL}
     shared = {"x": FRACTION, "y": y, "color": _colour([name for name, _ in curves])}
     point = {"type": "point", "size": 90, "filled": True, "opacity": 1}
     text = {"type": "text", "fontSize": 12, "color": INK,

@@ -21,6 +21,9 @@ from catenary.page.kinetic_simulate import Progress, check_size
 FEW = 0.1
 """Mean of the closed form over the number of tokens above which N counts as too small for it."""
 
+MOST_WORK = 1e9
+"""Tokens of all samples times steps above which a run would take more than some ten minutes (measured on one core)."""
+
 MOST_HELD = 20_000_000
 """Draws, one per sample and source, held before they are averaged."""
 
@@ -33,7 +36,7 @@ def correlate_exhibit(
     system, readout, time = Circle(tokens, beta, lam), gaussian_readout(M), one_number("time", positive("time", t))
     costly = estimator in ("pair", "conditional")
     runs = samples * (bins if costly else 1)
-    check_size(tokens * runs, max(FEWEST, stiffness(beta) * time), "samples, tokens, beta or time")
+    check_size(tokens * runs, max(FEWEST, stiffness(beta) * time), MOST_WORK, "samples, tokens, beta or time")
     sources = None if not costly else np.unique(np.ceil((np.arange(bins) + 0.5) / bins * (tokens - 1))) / tokens
     parts = max(1, min(10, samples // 200), min(samples // 50, tokens * samples // MOST_HELD))
     sizes = [samples * (k + 1) // parts - samples * k // parts for k in range(parts)]
