@@ -172,7 +172,7 @@ def test_any_positional_kernel_is_estimated() -> None:
 
 def test_the_conditional_estimator_refuses_fewer_points_than_modes_that_matter() -> None:
     system = Circle(16, 1.0, 1.0)
-    with pytest.raises(InvalidInput, match=r"^points must be a whole number above 5, .* got 4; modes that"):
+    with pytest.raises(InvalidInput, match=r"^points must be above 5, .* got 4; modes that"):
         correlate(system, t=1.0, readout=EIGHT, samples=4, seed=0, estimator=Conditional(points=4))
     with pytest.raises(InvalidInput, match=r"above 5, .* got 5"):
         correlate(system, t=1.0, readout=EIGHT, samples=4, seed=0, estimator=Conditional(points=5))

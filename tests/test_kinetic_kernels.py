@@ -163,7 +163,7 @@ def test_recency_of_profiles_under_any_kernel() -> None:
         (lambda: kinetic.critical_rate(kinetic.Weighting(lambda x: 1 + x)), "give it as slope_at_0"),
         (lambda: kinetic.positional_response(0.5, c=-1.0, kernel=POWER), r"c must be >= 0, got -1\.0"),
         (lambda: kinetic.positional_response(0.0, c=1.0, kernel=POWER), r"sigma0 must be in \(0, 1\]"),
-        (lambda: kinetic.linear_response(1, c=1.0, kernel=POWER), "tokens must be a whole number >= 2, got 1"),
+        (lambda: kinetic.linear_response(1, c=1.0, kernel=POWER), "tokens must be a whole number of at least 2, got 1"),
         (lambda: kinetic.positional_response(1e-12, c=1.0, kernel=kinetic.Exponentials([1.0], [1e5])), "256 panels"),
     ],
 )

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catenary import compiled
-from catenary.errors import InvalidInput, NotApplicable
+from catenary.errors import InvalidInput, MissingResource, NotApplicable
 from catenary.kinetic.closed_form.one_mode import cluster_memory, cluster_response
 from catenary.kinetic.particles.adjoint import sensitivity
 from catenary.kinetic.particles.circle import Circle
@@ -241,7 +241,7 @@ def test_cluster_under_a_power_law_reaches_the_volterra_solution() -> None:
         (lambda: Circle(10, 1.0, (1.0, 2.0), shares=(1.0,)), "shares must have one entry per lam"),
         (lambda: Circle(10, 1.0, (1.0, 2.0), shares=(1.0, 0.0)), "shares must be > 0, got 0.0"),
         (lambda: Circle(10, 1.0, ()), "lam must be one number, or one per exponential"),
-        (lambda: PositionalCircle(10, 1.0, lambda x: 1 - 2 * x), "b must be > 0 at every distance up to 1; at 0.5 it"),
+        (lambda: PositionalCircle(10, 1.0, lambda x: 1 - 2 * x), "b must be > 0 at every distance j/N, also at 0.5"),
         (lambda: PositionalCircle(10, 1.0, lambda x: x * math.nan), "b must be > 0"),
         (lambda: PositionalCircle(10, 1.0, lambda x: np.ones(3)), "b must give one value per distance"),
         (lambda: FIVE.drift(np.zeros(4)), "angles must have 5 tokens along the last axis"),
@@ -297,7 +297,7 @@ def test_without_a_folder_for_machine_code_it_compiles_in_memory(monkeypatch: py
 def test_neither_torch_nor_numba_is_imported_before_use() -> None:
     code = (
         "import sys\n"
-        "import catenary.kinetic.correlations.result.estimators, catenary.kinetic.particles.spheres\n"
+        "import catenary.kinetic.correlations.estimators, catenary.kinetic.particles.spheres\n"
         "import catenary.kinetic.particles.circle, catenary.kinetic.particles.fourier\n"
         "assert 'numba' not in sys.modules and 'torch' not in sys.modules\n"
         "import numpy as np\n"

@@ -123,6 +123,11 @@ def instance(name: str, value: object, kind: type, words: str) -> None:
         raise invalid(name, f"must be {words}", value)
 
 
+def generator(seed: int) -> np.random.Generator:
+    """Random numbers from a whole number >= 0."""
+    return np.random.default_rng(whole("seed", seed, 0))
+
+
 def _kept(
     name: str, rule: str, array: Array, good: np.ndarray, hint: str = ""
 ) -> Array:

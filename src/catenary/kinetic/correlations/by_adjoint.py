@@ -8,11 +8,9 @@ import numpy as np
 from jaxtyping import Float64
 
 from catenary.errors import invalid
-from catenary.kinetic.correlations.result import Question, batches
+from catenary.kinetic.correlations.result import Draws, Question, batches
 from catenary.kinetic.particles.adjoint import sensitivity
 from catenary.kinetic.particles.system import Angles
-
-Draws = Float64[np.ndarray, "samples sources"]
 
 SMALLEST_CONTROL = 1e-100
 """A source whose control stays below this, at large decays, is left without one."""

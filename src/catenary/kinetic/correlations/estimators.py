@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
-from catenary.errors import invalid, unknown
-from catenary.kinetic.arguments import Numbers, one_number, positive
+from catenary.errors import unknown
+from catenary.kinetic.arguments import Numbers, generator, instance, one_number, positive, whole
 from catenary.kinetic.correlations.by_adjoint import Adjoint, AdjointControl
 from catenary.kinetic.correlations.plain import Conditional, GlauberPair, Naive
 from catenary.kinetic.correlations.result import Correlations, Estimator, Question, source_tokens
@@ -65,15 +63,17 @@ def correlate(
     >>> found.sigma0.shape, found.runs_per_sample
     ((31,), 3.0)
     """
-    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 2:
-        raise invalid("samples", "must be a whole number of at least 2", samples)
+    whole("samples", samples, 2)
+    instance("system", system, System, "Circle, PositionalCircle or another System")
+    instance("readout", readout, Readout, "a Readout, such as gaussian_readout(M)")
     if isinstance(estimator, str):
         if estimator not in ESTIMATORS:
             raise unknown("estimator", estimator, ESTIMATORS)
         name, method = str(estimator), ESTIMATORS[estimator]
     else:
+        instance("estimator", estimator, Estimator, "a name or an Estimator")
         name, method = type(estimator).__name__, estimator
     sources = source_tokens(sigma0, system.tokens)
     question = Question(system, one_number("t", positive("t", t)), readout, sources, steps)
-    draws = method.draw(question, np.random.default_rng(seed), int(samples))
+    draws = method.draw(question, generator(seed), int(samples))
     return Correlations(name, (sources + 1) / system.tokens, draws, method.runs(question), seed)

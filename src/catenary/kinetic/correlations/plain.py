@@ -8,11 +8,10 @@ import numpy as np
 from jaxtyping import Float64
 
 from catenary.errors import invalid
-from catenary.kinetic.correlations.result import Question, batches
+from catenary.kinetic.arguments import whole
+from catenary.kinetic.correlations.result import Draws, Question, batches
 from catenary.kinetic.particles.integrate import flow
 from catenary.kinetic.particles.system import Angles
-
-Draws = Float64[np.ndarray, "samples sources"]
 
 
 @dataclass(frozen=True)
@@ -92,10 +91,11 @@ class Conditional:
         highest = question.readout.highest_relevant_mode(question.system.beta, question.t)
         if self.points is None:
             return 2 * highest + 1
-        if isinstance(self.points, bool) or not isinstance(self.points, int) or self.points <= highest:
-            rule = f"must be a whole number above {highest}, the highest mode that carries more than 1e-4 of the sum"
-            raise invalid("points", rule, self.points, "modes that are multiples of points are lost")
-        return self.points
+        points = whole("points", self.points, 1)
+        if points <= highest:
+            rule = f"must be above {highest}, the highest mode that carries more than 1e-4 of the sum"
+            raise invalid("points", rule, points, "modes that are multiples of points are lost")
+        return points
 
     def runs(self, question: Question) -> float:
         """m runs per source."""

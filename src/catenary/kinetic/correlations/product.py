@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Complex128, Float64, Int64
 
 from catenary.errors import invalid
-from catenary.kinetic.arguments import Numbers, at_least_zero, one_number, positive
+from catenary.kinetic.arguments import Numbers, at_least_zero, generator, instance, one_number, positive, whole
 from catenary.kinetic.correlations.result import batches, source_tokens
 from catenary.kinetic.field.correlated import Function
 from catenary.kinetic.field.layered import Density
@@ -104,14 +104,14 @@ def correlate_modes(
     Raises:
         InvalidInput: an argument is out of range; the start is not positive and finite, or does not average 1.
     """
-    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 2:
-        raise invalid("samples", "must be a whole number of at least 2", samples)
+    whole("samples", samples, 2)
+    instance("system", system, System, "Circle, PositionalCircle or another System")
     duration = one_number("t", positive("t", t))
     tokens = system.tokens
     sources = source_tokens(sigma0, tokens)
-    which = np.asarray(modes, dtype=np.int64)
+    which = np.array([whole("modes", mode, -NODES, NODES) for mode in modes], dtype=np.int64)
     ratio = _ratios(start, function, (sources + 1) / tokens)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     rows = []
     for size in batches(tokens, int(samples)):
         prompts = draw_prompts(start, tokens, size, rng)

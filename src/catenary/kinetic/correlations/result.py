@@ -7,7 +7,7 @@ The estimators differ in how they remove that noise, in what they cost, and in h
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -16,6 +16,9 @@ from catenary.errors import NotApplicable, invalid
 from catenary.kinetic.arguments import Array, Numbers, fraction
 from catenary.kinetic.particles.readout import Readout
 from catenary.kinetic.particles.system import Angles, System
+
+Draws = Float64[np.ndarray, "samples sources"]
+"""One row per prompt."""
 
 SPREAD = 2**15
 """Token angles held by one batch of copies: the batch then stays in a cache of a megabyte through its steps."""
@@ -36,15 +39,14 @@ class Question:
         return rng.uniform(0.0, 2 * np.pi, (samples, self.system.tokens))
 
 
+@runtime_checkable
 class Estimator(Protocol):
     """Draws whose mean is N times the correlation, up to what is of order 1/N."""
 
     def runs(self, question: Question) -> float:
         """Cost of one sample, in forward runs of the particle system."""
 
-    def draw(
-        self, question: Question, rng: np.random.Generator, samples: int
-    ) -> Float64[np.ndarray, "samples sources"]:
+    def draw(self, question: Question, rng: np.random.Generator, samples: int) -> Draws:
         """Independent rows of draws."""
 
 
@@ -62,7 +64,7 @@ class Correlations:
 
     estimator: str
     sigma0: Float64[np.ndarray, " sources"]
-    draws: Float64[np.ndarray, "samples sources"]
+    draws: Draws
     runs_per_sample: float
     seed: int
 

@@ -11,6 +11,7 @@ from jaxtyping import Float64
 
 from catenary.architecture import Alibi, Architecture, Attention, Branch, Causal, Kernel, Step, Window
 from catenary.errors import NotApplicable, invalid
+from catenary.kinetic.arguments import whole
 
 TOKENS = 256
 """Tokens over which the stream's growth is followed: attention's own share of it falls as one over their number."""
@@ -116,8 +117,7 @@ def birth_kinetics(architecture: Architecture, length: int) -> BirthKinetics:
     """
     if not isinstance(architecture, Architecture):
         raise invalid("architecture", "must be an Architecture", architecture, "read_config(model) makes one")
-    if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 2:
-        raise invalid("length", "must be a whole number >= 2", length)
+    whole("length", length, 2)
     weights: dict[float, float] = {}
     gains = []
     for squared, attention in _squared_gains(architecture, int(length)):

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Complex128, Float64
 
 from catenary.errors import NotApplicable, invalid
-from catenary.kinetic.arguments import Numbers, at_least_zero, fraction, one_number
+from catenary.kinetic.arguments import Numbers, at_least_zero, fraction, one_number, whole
 from catenary.kinetic.closed_form.primitives import kernel_mass, source_position, warp_distance
 from catenary.kinetic.positional.quadrature import gauss, lagrange
 
@@ -127,6 +127,4 @@ def trailing(values: Values) -> float:
 
 def checked_count(name: str, count: int) -> int:
     """A whole number of nodes."""
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or not FEWEST <= count <= MOST:
-        raise invalid(name, f"must be a whole number in {FEWEST}..{MOST}", count)
-    return int(count)
+    return whole(name, count, FEWEST, MOST)

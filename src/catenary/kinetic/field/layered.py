@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Complex128, Float64, Int64
 
 from catenary.errors import NotApplicable, invalid
-from catenary.kinetic.arguments import Numbers, at_least_zero, concentration, fraction, one_number, positive
+from catenary.kinetic.arguments import Numbers, at_least_zero, concentration, fraction, one_number, positive, whole
 from catenary.kinetic.field.grid import Positions, trailing
 
 Field = Float64[np.ndarray, "*batch angles"] | Complex128[np.ndarray, "*batch angles"]
@@ -40,8 +40,7 @@ class Angles:
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
         one_number("beta", concentration(self.beta))
-        if isinstance(self.count, bool) or not isinstance(self.count, int | np.integer) or not 8 <= self.count <= 4096:
-            raise invalid("angles", "must be a whole number in 8..4096", self.count)
+        whole("angles", self.count, 8, 4096)
 
     @property
     def nodes(self) -> Float64[np.ndarray, " angles"]:
@@ -197,12 +196,13 @@ def evolve(
         raise invalid("tolerance", "must be in [1e-13, 1)", tolerance, "float64 carries no smaller step error")
     if times[-1] == 0:
         return first[None].copy()
-    solution = solve_ivp(
-        lambda _time, flat: rate(flat.reshape(first.shape)).ravel(),
-        (0.0, float(times[-1])), first.ravel(), method="DOP853", t_eval=times, rtol=limit, atol=limit,
-    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        solution = solve_ivp(
+            lambda _time, flat: rate(flat.reshape(first.shape)).ravel(),
+            (0.0, float(times[-1])), first.ravel(), method="DOP853", t_eval=times, rtol=limit, atol=limit,
+        )
     if not solution.success:
-        raise NotApplicable(f"the time steps stopped: {solution.message}; use a shorter t or more angles")
+        raise NotApplicable(f"the time steps stopped: {solution.message.rstrip('.')}; use a shorter t or more angles")
     return np.asarray(solution.y.T.reshape(len(times), *first.shape))
 
 

@@ -122,8 +122,8 @@ def near_deterministic(
     first = np.concatenate([path, np.ones(positions), np.zeros(lines.sigma.size)])
     h, d, e = np.split(evolve(rate, first, np.array([time]), tolerance)[-1], cuts)
     response = e.reshape(lines.sigma.shape)
-    left_out = max(trailing(h), trailing(d), trailing(response))
-    if left_out > UNRESOLVED:
+    left_out = float(np.max([trailing(h), trailing(d), trailing(response)]))
+    if not left_out <= UNRESOLVED:
         raise NotApplicable(
             f"the solution is not resolved: trailing coefficients are {left_out:.1g} of the largest; "
             "use more positions and nodes, or a shorter t"

@@ -55,7 +55,11 @@ class Circle:
     shares: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
+        """Refuse what is out of range; keep lists as tuples, which have a hash."""
+        for name in ("lam", "shares"):
+            values = getattr(self, name)
+            if isinstance(values, list | np.ndarray):
+                object.__setattr__(self, name, tuple(values))
         token_count(self.tokens)
         one_number("beta", concentration(self.beta))
         if len(self._sizes) != len(self._rates):

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Complex128, Float64
 
 from catenary.errors import invalid
-from catenary.kinetic.arguments import concentration, one_number
+from catenary.kinetic.arguments import Array, concentration, one_number
 from catenary.kinetic.particles.system import (
     Angles,
     Cotangents,
@@ -19,6 +19,7 @@ from catenary.kinetic.particles.system import (
     interaction_rates,
     token_count,
 )
+from catenary.kinetic.positional.kernels import Weighted
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class PositionalCircle:
     Args:
         tokens: N >= 2.
         beta: concentration of the interaction, in (0, 700].
-        b: positional weight as a function of the distance in (0, 1), taking and giving an array.
+        b: positional weight as a function of the distance in (0, 1), taking and giving an array, or a
+            ``PositionalKernel`` such as ``PowerLaw``.
 
     Raises:
         InvalidInput: an argument is out of range, or b is not finite and positive at a distance j/N.
@@ -45,25 +47,34 @@ class PositionalCircle:
 
     tokens: int
     beta: float
-    b: Callable[[Float64[np.ndarray, " distances"]], Float64[np.ndarray, " distances"]]
+    b: Callable[[Float64[np.ndarray, " distances"]], Float64[np.ndarray, " distances"]] | Weighted
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
         token_count(self.tokens)
         one_number("beta", concentration(self.beta))
-        distances = np.arange(1, self.tokens) / self.tokens
-        values = np.asarray(self.b(distances), dtype=np.float64)
+        distances, values = self._weights
         if values.shape != distances.shape:
             raise invalid("b", f"must give one value per distance {distances.shape}", values.shape)
         bad = ~(np.isfinite(values) & (values > 0))
         if bad.any():
-            raise invalid("b", f"must be > 0 at every distance up to 1; at {distances[bad][0]:g} it", values[bad][0])
+            rule = f"must be > 0 at every distance j/N, also at {distances[bad][0]:g}"
+            raise invalid("b", rule, float(values[bad][0]))
+
+    @cached_property
+    def _weights(self) -> tuple[Float64[np.ndarray, " distances"], Array]:
+        """The distances of two tokens, and b there."""
+        weight = self.b.weight if isinstance(self.b, Weighted) else self.b
+        if not callable(weight):
+            raise invalid("b", "must be a function of distances or a PositionalKernel", self.b)
+        distances = np.arange(1, self.tokens) / self.tokens
+        return distances, np.asarray(weight(distances), dtype=np.float64)
 
     @cached_property
     def _table(self) -> _Table:
         from scipy.fft import fft, next_fast_len
 
-        weights = np.append(0.0, np.asarray(self.b(np.arange(1, self.tokens) / self.tokens), dtype=np.float64))
+        weights = np.append(0.0, self._weights[1])
         length = next_fast_len(2 * self.tokens - 1)
         inverse = np.append(0.0, 1 / np.cumsum(weights)[1:])
         return _Table(weights, inverse, np.asarray(fft(weights, length)), interaction_rates(self.beta))

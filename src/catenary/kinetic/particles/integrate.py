@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from catenary.errors import NotApplicable, invalid, unknown
-from catenary.kinetic.arguments import at_least_zero, concentration, one_number, positive
+from catenary.kinetic.arguments import at_least_zero, concentration, one_number, positive, whole
 from catenary.kinetic.particles.system import Angles, System, angles_of
 
 STABLE = 2.7
@@ -146,13 +146,12 @@ def checked_steps(beta: float, t: float, steps: int | None) -> int:
     """``steps``, or the rule's number where it is None; refused where the step would be unstable."""
     if steps is None:
         return rk4_steps(beta, t)
-    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 1:
-        raise invalid("steps", "must be a whole number of at least 1", steps)
-    if t * stiffness(beta) > STABLE * steps:
+    count = whole("steps", steps, 1)
+    if t * stiffness(beta) > STABLE * count:
         enough = math.ceil(t * stiffness(beta) / STABLE)
         rule = f"must be at least {enough} for a stable step (h beta e^beta <= {STABLE}) at beta = {beta:g}, t = {t:g}"
         raise invalid("steps", rule, steps, "leave steps out for a number that is accurate too")
-    return int(steps)
+    return count
 
 
 def _fixed(
@@ -192,7 +191,7 @@ def _adaptive(
                 atol=limit,
             )
             if not solution.success:
-                raise NotApplicable(f"the adaptive method stopped before time {then:g}: {solution.message}")
+                raise NotApplicable(f"the adaptive method stopped before time {then:g}: {solution.message.rstrip('.')}")
             state = solution.y[:, -1]
         out[index], now = state.reshape(start.shape), then
     return out

@@ -14,7 +14,17 @@ import numpy as np
 from jaxtyping import Float64
 
 from catenary.errors import invalid
-from catenary.kinetic.arguments import Array, Numbers, at_least_zero, concentration, one_number, positive, real
+from catenary.kinetic.arguments import (
+    Array,
+    Numbers,
+    at_least_zero,
+    concentration,
+    generator,
+    one_number,
+    positive,
+    real,
+    whole,
+)
 from catenary.kinetic.correlations.result import Correlations, source_tokens
 from catenary.kinetic.particles.system import token_count
 
@@ -59,8 +69,7 @@ class Spheres:
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
         token_count(self.tokens)
-        if isinstance(self.dimension, bool) or not isinstance(self.dimension, int) or self.dimension < 2:
-            raise invalid("dimension", "must be a whole number of at least 2", self.dimension)
+        whole("dimension", self.dimension, 2)
         one_number("beta", concentration(self.beta))
         one_number("lam", at_least_zero("lam", self.lam))
         one_number("noise", at_least_zero("noise", self.noise))
@@ -158,13 +167,12 @@ def correlate_on_sphere(
     Raises:
         InvalidInput: an argument is out of range, or the step could be unstable.
     """
-    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 2:
-        raise invalid("samples", "must be a whole number of at least 2", samples)
+    whole("samples", samples, 2)
     one_number("t", positive("t", t))
     tokens, dimension = system.tokens, system.dimension
     sources = source_tokens(sigma0, tokens)
     copies = 1 + len(sources)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     size = max(1, _BATCH // (copies * tokens**2))
     rows = []
     for done in range(0, samples, size):

@@ -6,13 +6,13 @@ independent copies.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
 
 from catenary.errors import invalid
-from catenary.kinetic.arguments import real
+from catenary.kinetic.arguments import real, whole
 from catenary.kinetic.closed_form.modes import NEGLIGIBLE, mode_rate
 
 Angles = Float64[np.ndarray, "*batch tokens"]
@@ -22,6 +22,7 @@ Cotangents = Float64[np.ndarray, "*copies entries"]
 """One number per angle; another shape is refused in words."""
 
 
+@runtime_checkable
 class System(Protocol):
     r"""Tokens on the circle, each drawn towards earlier ones:
 
@@ -52,9 +53,7 @@ class System(Protocol):
 
 def token_count(tokens: int) -> int:
     """``tokens`` if it is a whole number of at least 2."""
-    if isinstance(tokens, bool) or not isinstance(tokens, int | np.integer) or tokens < 2:
-        raise invalid("tokens", "must be a whole number of at least 2", tokens, "the first token has no earlier one")
-    return int(tokens)
+    return whole("tokens", tokens, 2, hint="the first token has no earlier one")
 
 
 def angles_of(name: str, angles: Angles, tokens: int) -> Angles:

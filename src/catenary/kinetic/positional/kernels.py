@@ -8,22 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from catenary.errors import NotApplicable, invalid
-from catenary.kinetic.arguments import Array, Numbers, Values, at_least_zero, concentration, plain, positive, vocabulary
+from catenary.kinetic.arguments import (
+    Array,
+    Numbers,
+    Values,
+    at_least_zero,
+    concentration,
+    one_number,
+    plain,
+    positive,
+    vocabulary,
+)
 from catenary.kinetic.closed_form.modes import profile_modes
 from catenary.kinetic.closed_form.primitives import kernel_mass
 from catenary.kinetic.positional.quadrature import fractions
 
 
-class PositionalKernel(Protocol):
-    """What the theory asks of a positional kernel b > 0 on [0, 1]."""
+@runtime_checkable
+class Weighted(Protocol):
+    """What a system of finitely many tokens asks of a positional kernel."""
 
     def weight(self, distance: Values) -> Array:
         """b at distances in [0, 1]."""
+
+
+class PositionalKernel(Weighted, Protocol):
+    """What the theory asks of a positional kernel b > 0 on [0, 1]."""
 
     def mass(self, sigma: Values) -> Array:
         r"""\(B(\sigma) = \int_0^\sigma b\), to 1e-14 relative however small sigma is."""
@@ -31,6 +46,14 @@ class PositionalKernel(Protocol):
     @property
     def slope(self) -> float:
         """b'(0)."""
+
+
+def checked_kernel(kernel: PositionalKernel) -> PositionalKernel:
+    """``kernel`` if it has a weight and a mass; its slope, which it may not know, is left alone."""
+    if not (isinstance(kernel, Weighted) and callable(getattr(kernel, "mass", None))):
+        rule = "must be Exponentials, PowerLaw, Weighting(function) or another PositionalKernel"
+        raise invalid("kernel", rule, kernel)
+    return kernel
 
 
 @dataclass(frozen=True)
@@ -86,8 +109,8 @@ class PowerLaw:
 
     def __post_init__(self) -> None:
         """Check both numbers."""
-        positive("length", self.length)
-        at_least_zero("exponent", self.exponent)
+        one_number("length", positive("length", self.length))
+        one_number("exponent", at_least_zero("exponent", self.exponent))
 
     def weight(self, distance: Values) -> Array:
         """b at distances in [0, 1]."""
@@ -167,6 +190,7 @@ def critical_rate(kernel: PositionalKernel) -> float:
     >>> round(critical_rate(PowerLaw(0.2, 2.0)), 6)
     3.333333
     """
+    checked_kernel(kernel)
     end, start = float(kernel.mass(np.float64(1.0))), float(kernel.weight(np.float64(0.0)))
     return max(0.0, -2 * end * kernel.slope / start**2)
 

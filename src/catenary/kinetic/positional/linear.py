@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.errors import NotApplicable, invalid
-from catenary.kinetic.arguments import at_least_zero
-from catenary.kinetic.positional.kernels import Exponentials, PositionalKernel
+from catenary.errors import NotApplicable
+from catenary.kinetic.arguments import at_least_zero, one_number, whole
+from catenary.kinetic.positional.kernels import Exponentials, PositionalKernel, checked_kernel
 
 Row = Float64[np.ndarray, " N"]
 
@@ -38,9 +38,9 @@ def linear_response(tokens: int, *, c: float, kernel: PositionalKernel) -> Row:
     >>> linear_response(2, c=0.5, kernel=Exponentials([1.0], [3.0])).tolist()  # the second token sees the first alone
     [1.0, 0.0]
     """
-    if isinstance(tokens, bool) or not isinstance(tokens, int) or tokens < 2:
-        raise invalid("tokens", "must be a whole number >= 2", tokens, "the first token has no earlier one")
-    rate = float(at_least_zero("c", c))
+    tokens = whole("tokens", tokens, 2, hint="the first token has no earlier one")
+    checked_kernel(kernel)
+    rate = one_number("c", at_least_zero("c", c))
     back = _scans(kernel, tokens) if isinstance(kernel, Exponentials) else _transforms(kernel, tokens)
     row = np.zeros(tokens)
     row[-1] = tokens

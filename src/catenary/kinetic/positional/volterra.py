@@ -22,9 +22,18 @@ import numpy as np
 from jaxtyping import Float64
 
 from catenary.errors import NotApplicable
-from catenary.kinetic.arguments import Numbers, Values, at_least_zero, concentration, fraction, plain, vocabulary
+from catenary.kinetic.arguments import (
+    Numbers,
+    Values,
+    at_least_zero,
+    broadcast_shape,
+    concentration,
+    fraction,
+    plain,
+    vocabulary,
+)
 from catenary.kinetic.closed_form.modes import NEGLIGIBLE, profile_modes
-from catenary.kinetic.positional.kernels import PositionalKernel
+from catenary.kinetic.positional.kernels import PositionalKernel, checked_kernel
 from catenary.kinetic.positional.quadrature import gauss, lagrange
 
 NODES = 16
@@ -60,7 +69,10 @@ def positional_response(sigma0: Numbers, *, c: Numbers, kernel: PositionalKernel
     >>> positional_response([0.05, 0.5], c=2.0, kernel=PowerLaw(0.2, 2.0)).round(9).tolist()
     [6.09855192, 5.249394904]
     """
-    at, rate = np.broadcast_arrays(fraction("sigma0", sigma0), at_least_zero("c", c))
+    checked_kernel(kernel)
+    at, rate = fraction("sigma0", sigma0), at_least_zero("c", c)
+    broadcast_shape(sigma0=at, c=rate)
+    at, rate = np.broadcast_arrays(at, rate)
     return plain(_sum(at, np.zeros((*at.shape, 1)), rate[..., None], kernel))
 
 
@@ -77,8 +89,10 @@ def positional_profile(sigma0: Numbers, *, kernel: PositionalKernel, beta: Numbe
         t: time >= 0.
         M: number of token angles >= 1.
     """
-    arrays = fraction("sigma0", sigma0), concentration(beta), at_least_zero("t", t), vocabulary(M)
-    at, b, time, m = np.broadcast_arrays(*arrays)
+    checked_kernel(kernel)
+    at, b, time, m = fraction("sigma0", sigma0), concentration(beta), at_least_zero("t", t), vocabulary(M)
+    broadcast_shape(sigma0=at, beta=b, t=time, M=m)
+    at, b, time, m = np.broadcast_arrays(at, b, time, m)
     series = profile_modes(b, m).series(time)
     return plain(_sum(at, series.log_weight, series.rate, kernel))
 
