@@ -38,6 +38,7 @@ def correlate_exhibit(
     runs = samples * (bins if costly else 1)
     check_size(tokens * runs, max(FEWEST, stiffness(beta) * time), MOST_WORK, "samples, tokens, beta or time")
     sources = None if not costly else np.unique(np.ceil((np.arange(bins) + 0.5) / bins * (tokens - 1))) / tokens
+    weight = float(retrieval_mass(beta=beta, t=t, M=M)) / tokens
     parts = max(1, min(10, samples // 200), min(samples // 50, tokens * samples // MOST_HELD))
     sizes = [samples * (k + 1) // parts - samples * k // parts for k in range(parts)]
     seeds = np.random.SeedSequence(seed).generate_state(parts).tolist()
@@ -58,7 +59,6 @@ def correlate_exhibit(
     away = float(np.sqrt(np.mean(((found.value - exact)[known] / found.stderr[known]) ** 2)))
     relative = float(np.median(found.stderr[known] / np.abs(found.value[known])))
     gap = float(np.median(np.abs(found.value - exact)[known] / np.abs(found.value[known])))
-    weight = float(retrieval_mass(beta=beta, t=t, M=M)) / tokens
     verdict = f"{samples:,} samples of {tokens:,} tokens give the correlations to {100 * relative:.2g} % (median); "
     if weight > FEW:
         verdict += (

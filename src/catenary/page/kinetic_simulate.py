@@ -23,6 +23,9 @@ STARTS: tuple[Start, ...] = ("uniform", "clusters")
 SPREAD = 0.075
 """Standard deviation of the start in clusters, in radians."""
 
+MOST_CLUSTERS = 1000
+"""Clusters of a start: beyond it they overlap many times over."""
+
 MOST_KEPT = 64
 """Tokens whose paths are kept and drawn."""
 
@@ -42,6 +45,8 @@ def simulate_exhibit(
         raise invalid("start", f"must be one of {', '.join(STARTS)}", start)
     if isinstance(frames, bool) or not 2 <= frames <= 2000:
         raise invalid("frames", "must be a whole number in 2..2000", frames)
+    if isinstance(clusters, bool) or not 1 <= clusters <= MOST_CLUSTERS:
+        raise invalid("clusters", f"must be a whole number in 1..{MOST_CLUSTERS}", clusters)
     system, last = Circle(tokens, beta, lam), one_number("time", positive("time", t))
     check_size(tokens, max(frames, stiffness(beta) * last), MOST_WORK, "tokens, frames, beta or time")
     rng = np.random.default_rng(seed)
