@@ -197,3 +197,9 @@ def test_what_the_grid_misses_is_refused() -> None:
         near_deterministic(lambda s: np.sin(40 * s), sigma0=0.1, lam=1.0, beta=1.0, t=1.0, positions=8, nodes=8)
     with pytest.raises(InvalidInput, match="modes must be below"):
         mean_field(tilted, lam=1.0, beta=1.0, t=0.5).fourier(40, 1.0)
+
+
+def test_a_run_that_would_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("catenary.kinetic.field.layered.MOST_EVALUATIONS", 50)
+    with pytest.raises(NotApplicable, match="must need at most 50 evaluations"):
+        near_deterministic(lambda s: 0.5 * s, sigma0=[0.5], lam=1.0, beta=30.0, t=1.0)
