@@ -204,7 +204,7 @@ def test_an_interrupt_is_one_line_and_code_130(
             main()
         assert left.value.code == 130
         assert capsys.readouterr().err == (
-            "catenary: interrupted; finished units are kept, the same command resumes\n"
+            "catenary: interrupted; what a profile or measurement finished is kept, the same command resumes\n"
         )
 
 
@@ -224,3 +224,16 @@ def test_what_if_and_atlas_print_and_write(tmp_path: Path) -> None:
     assert (tmp_path / "atlas" / "atlas.html").exists()
     done = run("predict", "toy", "-q", "--vary", "hidden_size=8,,9", "--ids", "x.npy")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_a_folder_written_for_another_content_of_the_same_file_is_refused(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    small = {"model_type": "gpt2", "n_layer": 2, "n_embd": 32, "n_head": 2}
+    config.write_text(json.dumps(small))
+    command = ("predict", str(config), "--length", "32", "--out", str(tmp_path / "out"))
+    assert run(*command).returncode == 0
+    assert run(*command).returncode == 0
+    config.write_text(json.dumps({**small, "n_layer": 3}))
+    done = run(*command)
+    assert done.returncode == 2
+    assert "--overwrite" in done.stderr

@@ -19,7 +19,7 @@ COLLECTION = Path(__file__).resolve().parents[2] / "shared" / "facts" / "configs
 
 def collection() -> list[dict[str, Any]]:
     if not COLLECTION.exists():
-        pytest.skip("the collection of published configs is not beside this checkout (../shared/facts/configs.json)")
+        pytest.skip("the collection of published configs is not beside this checkout")
     entries: list[dict[str, Any]] = json.loads(COLLECTION.read_text(encoding="utf-8"))
     return entries
 

@@ -191,3 +191,10 @@ def test_many_models_are_surveyed_by_several_processes(monkeypatch: pytest.Monke
     assert seen == [(n + 1, 16, name) for n, name in enumerate(names)]
     for row in found.rows:
         np.testing.assert_array_equal(row.profile.values, ct.predict(row.architecture, length=32).values)
+
+
+def test_a_step_that_adds_a_part_is_no_slope() -> None:
+    """OPT's projections appear once widths differ; one expert layer in two is another kind of network."""
+    found = sensitivities("opt-125m", length=64)
+    assert {"hidden_size", "word_embed_proj_dim"}.isdisjoint(knob.field for knob in found.knobs)
+    assert "ffn_dim" in {knob.field for knob in found.knobs}

@@ -18,7 +18,8 @@ Every model type of which transformers {version} builds a causal language model 
 
 - **verified**: the birth law agrees with real untrained networks of this type, median |log10 predicted/measured| of
   the rms Jacobian norm at most .05 over 12 groups of positions. Networks have width 128 (256 with post-norm
-  layers), 4 layers or more, windows and chunks of 16 where the type has them, 64 positions, and weights scaled so that attention logits have a variance near
+  layers), 4 layers or more, windows and chunks of 16 where the type has them, 64
+  positions, and weights scaled so that attention logits have a variance near
   .5 (1 with QK-norm); {networks} networks or more, 4 sequences of random vectors each.
 - **approximate**: predicted, with what is left out and the measured error.
 - **refused**: by name, with the reason.

@@ -58,7 +58,8 @@ def main() -> None:
     except InvalidInput as error:
         _fail(f"error: {error}", 2, debug)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted; finished units are kept, the same command resumes", INTERRUPTED, debug)
+        said = "interrupted; what a profile or measurement finished is kept, the same command resumes"
+        _fail(said, INTERRUPTED, debug)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)

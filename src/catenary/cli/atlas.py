@@ -33,12 +33,11 @@ def atlas(
     quiet: options.QUIET = False,
 ) -> None:
     """Predict the birth profiles of many models and set them side by side."""
-    from catenary.configs.presets import list_presets
-    from catenary.explore.atlas import survey
+    from catenary.explore.atlas import public_presets, survey
 
     with observing(quiet) as observer:
         names = list(models) if models else None
-        total = len(names) if names is not None else len(list_presets())
+        total = len(names) if names is not None else len(public_presets())
         observer.begin("models", total)
         found = survey(names, length=length, knobs=knobs, progress=lambda *_: observer.advance(1))
         observer.end()

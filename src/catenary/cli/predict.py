@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,6 +69,7 @@ def predict(
     """Predict the position profile at birth from the config alone."""
     import catenary
     from catenary.configs.locate import locate_config
+    from catenary.provenance import canonical_json
 
     located = locate_config(model, revision=revision)
     architecture = catenary.read_config(model, init_std=init_std, revision=revision)
@@ -93,10 +95,12 @@ def predict(
     if out is not None:
         config = {
             "model": model,
+            "model_sha256": _digest(canonical_json(located.config)),
             "length": length,
             "theory": theory,
             "repeat_probability": repeat_probability,
             "ids": None if ids is None else str(ids),
+            "ids_sha256": None if ids is None else _digest(ids.read_bytes()),
             "init_std": init_std,
             "revision": revision,
             "networks": networks if quantiles else None,
@@ -127,6 +131,11 @@ def predict(
         typer.echo(f"  note: {line}")
     if page is not None:
         typer.echo(f"report: {page}")
+
+
+def _digest(content: str | bytes) -> str:
+    """What tells a changed config or file of ids from the one that a folder was written for."""
+    return sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
 def _read_ids(path: Path) -> Any:

@@ -112,6 +112,11 @@ class Atlas:
         return file.getvalue()
 
 
+def public_presets() -> list[str]:
+    """The shipped presets of published models: all but the toy."""
+    return [name for name in list_presets() if name != "toy"]
+
+
 def survey(
     models: Sequence[str] | None = None,
     *,
@@ -122,7 +127,7 @@ def survey(
     """Predict the profile of each model at birth and find the knobs that move it most.
 
     Args:
-        models: presets, hub ids or paths; every shipped preset where None.
+        models: presets, hub ids or paths; every published preset where None.
         length: L of every prediction, whatever the model's own context.
         knobs: also compute the sensitivities, about ten predictions more for each model.
         progress: called with (done, all, model) after each model.
@@ -131,7 +136,7 @@ def survey(
         InvalidInput: an empty list, or no model of it is covered (with the first reason).
         MissingResource: no model of a name.
     """
-    names = list(list_presets() if models is None else models)
+    names = list(public_presets() if models is None else models)
     if not names:
         raise invalid("models", "must name at least one model", names)
     jobs = [(name, length, knobs) for name in names]

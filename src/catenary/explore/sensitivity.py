@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +90,7 @@ def sensitivities(
     \(\epsilon = \Delta\ln(\text{index})/\Delta\ln(\text{field})\). A real number is moved up and down by 1/64, so that
     the error is of the order of the step squared; a whole number only up, by the smallest step that the config
     allows (1/64, 1/16, ... 1, at least 1), with an error of the order of that step. Fields that do not move the
-    prediction are left out.
+    prediction are left out, and so are steps that add or remove a part (a projection, experts, a kind of layer).
 
     Args:
         model: as for ``read_config``.
@@ -137,6 +137,8 @@ def _knob(
             up = read_config(changed_config(config, {name: moved}))
             if (up.width, up.layers, up.embedding) == (base.width, base.layers, base.embedding):
                 return None
+            if _parts(up) != _parts(base):
+                continue
             above = _indices(up, length, options)
             if below != value:
                 start = _indices(read_config(changed_config(config, {name: below})), length, options)
@@ -148,6 +150,19 @@ def _knob(
             return None
         return Knob(name, float(value), float(moved), elasticity)
     return None
+
+
+def _parts(architecture: Architecture) -> frozenset[object]:
+    """What an architecture is made of, whatever the numbers: a step that changes it is a switch, not a slope."""
+
+    def made(value: object) -> object:
+        if is_dataclass(value) and not isinstance(value, type):
+            return (type(value).__name__, *(made(getattr(value, entry.name)) for entry in fields(value)))
+        if isinstance(value, tuple):
+            return tuple(dict.fromkeys(made(entry) for entry in value))
+        return value if isinstance(value, str | bool | None) else "number"
+
+    return frozenset([made(architecture.embedding), *(made(layer) for layer in set(architecture.layers))])
 
 
 def _candidates(value: int | float) -> list[int | float]:

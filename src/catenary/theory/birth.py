@@ -55,8 +55,9 @@ def birth_energies(architecture: Architecture, start: Start, mixer_of: MakeMixer
     """
     moves = _moves(architecture, mixer_of)
     size = start.stream.same.size
-    mixers = sum(len(move.parts) for layer in moves for move in layer)
-    keep = 4 * 8 * size**2 * mixers <= FULL_TAPE
+    mixes = [branch.mix for layer in architecture.layers for branch in layer.branches]
+    held = sum(len(mix.groups) if isinstance(mix, Attention) else 1 for mix in mixes)
+    keep = 4 * 8 * size**2 * held <= FULL_TAPE
     tape: list[list[PassedMove] | Pairs] = []
     stream = start.stream
     for layer in moves:
