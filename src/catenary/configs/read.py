@@ -120,7 +120,7 @@ def text_part(config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         if isinstance(inner, str) and inner in REFUSALS:
             raise NotApplicable(f"{inner}, the text part of {model_type}, is not described: {REFUSALS[inner]}")
     if class_facts(model_type).text is not None:
-        raise InvalidInput(f"text_config is missing; {model_type} wraps a text decoder and keeps its fields there")
+        raise NotApplicable(f"text_config is missing; {model_type} wraps a text decoder and keeps its fields there")
     near = difflib.get_close_matches(model_type, FAMILIES, n=1)
     guess = f" Did you mean {near[0]!r}?" if near else ""
     raise NotApplicable(
