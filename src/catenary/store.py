@@ -15,7 +15,7 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,6 +148,16 @@ def to_csv(curves: Mapping[str, Curve]) -> str:
         for j, x in enumerate(profile.positions):
             cells = ["" if column is None else repr(float(column[j])) for column in columns]
             writer.writerow([name, condition, profile.average, j, repr(float(x)), *cells])
+    return out.getvalue()
+
+
+def records_csv(records: Sequence[Mapping[str, Any]]) -> str:
+    """Records as CSV with a heading line; a column for every name, in the order of first appearance."""
+    out = io.StringIO()
+    names = list(dict.fromkeys(name for record in records for name in record))
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
     return out.getvalue()
 
 

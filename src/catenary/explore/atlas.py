@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
 import signal
@@ -21,6 +19,7 @@ from catenary.explore.sensitivity import sensitivities
 from catenary.profile import Profile
 from catenary.reading import align, finite, number
 from catenary.shape import Shape, describe
+from catenary.store import records_csv
 from catenary.theory.prediction import predict
 
 COLUMNS = ("share first tenth", "share body", "share last", "first/mid", "last/mid", "peak/trough", "argmin")
@@ -103,13 +102,7 @@ class Atlas:
 
     def to_csv(self) -> str:
         """The records as CSV with a heading line."""
-        records = self.records()
-        names = list(dict.fromkeys(name for record in records for name in record))
-        file = io.StringIO()
-        writer = csv.DictWriter(file, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(records)
-        return file.getvalue()
+        return records_csv(self.records())
 
 
 def public_presets() -> list[str]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
-from typing import Any
 
 from catenary import __version__
 from catenary.drawing import PALETTE
@@ -14,7 +11,7 @@ from catenary.explore.variation import Variation
 from catenary.figures import save_each
 from catenary.page.report import write_report
 from catenary.page.trend import trend
-from catenary.store import make_folder, write_text
+from catenary.store import make_folder, records_csv, write_text
 
 
 def write_variation(variation: Variation, out: Path | str) -> Path:
@@ -29,19 +26,10 @@ def write_variation(variation: Variation, out: Path | str) -> Path:
     axes = {axis.field: list(axis.values) for axis in variation.axes}
     data = {"model": variation.model, "length": variation.length, "vary": axes, "version": __version__, "rows": rows}
     write_text(folder / "variation.json", json.dumps(data, indent=1) + "\n")
-    write_text(folder / "variation.csv", _csv(rows))
+    write_text(folder / "variation.csv", records_csv(rows))
     figures = save_each(trend(variation), folder / "figures" / "variation")
     profiles = [variant.profile for variant in variation.predicted if variant.profile is not None]
     if len(profiles) > len(PALETTE):
         return figures[0]
     title = f"{variation.model}: {', '.join(axes)}"
     return write_report(profiles, folder, title=title, comparisons=[])
-
-
-def _csv(rows: list[dict[str, Any]]) -> str:
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    file = io.StringIO()
-    writer = csv.DictWriter(file, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()

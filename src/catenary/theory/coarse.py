@@ -39,9 +39,8 @@ def coarse_energies(
         finite_width: include the 1/d overlap of unrelated tokens.
         grid: other groups than those of ``make_grid``.
     """
-    kernels = frozenset(_kernels(architecture))
     reached = int(min(reach(architecture), length))
-    grid = grid or make_grid(kernels, reached)
+    grid = grid or make_grid(kernels(architecture), reached)
     equal = np.full((grid.sizes.size,) * 2, repeat_probability)
     single = np.flatnonzero(grid.sizes == 1)
     equal[single, single] = 1.0
@@ -70,7 +69,8 @@ def reach(architecture: Architecture) -> float:
     return float(1 + sum(width - 1 for width in widths))
 
 
-def _kernels(architecture: Architecture) -> set[Kernel]:
-    return {
+def kernels(architecture: Architecture) -> frozenset[Kernel]:
+    """The mean attention kernels of all head groups."""
+    return frozenset(
         group.kernel for layer in architecture.layers for mix in layer.attentions for group in mix.groups
-    }
+    )

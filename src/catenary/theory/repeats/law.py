@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -49,24 +49,34 @@ def repeated_energies(
 def repeated_mixers(architecture: Architecture, ids: Int64[np.ndarray, " L"], finite_width: bool = True) -> MakeMixer:
     """The mixers of ``architecture`` over the tokens ``ids``; equal branches share one."""
     width, equal = architecture.width, np.asarray(ids)[:, None] == np.asarray(ids)
-    feed_forward = mixers(architecture, singles(1))
+
+    def group_mixer(attention: Attention, kernel: Kernel, gain: float, own_norm: bool) -> Mixer:
+        turning = None if attention.rotary is None else rotation(attention.rotary, attention.head_dim, len(equal))
+        scores = plain_scores(attention, width, finite_width)
+        return RepeatedAttention(gain, scores, equal, turning, check_kernel(kernel), own_norm)
+
+    return grouped_mixers(architecture, group_mixer)
+
+
+GroupMixer = Callable[[Attention, Kernel, float, bool], Mixer]
+"""From an attention, the kernel of a head group, its squared gain and whether queries and keys have their own norm."""
+
+
+def grouped_mixers(architecture: Architecture, group_mixer: GroupMixer) -> MakeMixer:
+    """Mixers whose attention is the sum of a mixer per head group, behind its gate; equal branches share one."""
+    width, feed_forward = architecture.width, mixers(architecture, singles(1))
 
     @cache
     def mixer_of(branch: Branch) -> Mixer:
-        if not isinstance(branch.mix, Attention):
-            return feed_forward(branch)
         attention = branch.mix
-        scores = plain_scores(attention, width, finite_width)
-        turning = None if attention.rotary is None else rotation(attention.rotary, attention.head_dim, len(equal))
+        if not isinstance(attention, Attention):
+            return feed_forward(branch)
         own_norm = attention.qk_norm and branch.before is None
-        groups = tuple(
-            RepeatedAttention(
-                attention.gain(width) * group.heads / attention.heads,
-                scores, equal, turning, check_kernel(group.kernel), own_norm,
-            )
+        parts = tuple(
+            group_mixer(attention, group.kernel, attention.gain(width) * group.heads / attention.heads, own_norm)
             for group in attention.groups
         )
-        mixer = groups[0] if len(groups) == 1 else Together(groups)
+        mixer = parts[0] if len(parts) == 1 else Together(parts)
         if attention.gate is None:
             return mixer
         return Gated(mixer, GATES[attention.gate.function], width * attention.gate.std**2)

@@ -7,19 +7,17 @@ from functools import cache
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from catenary.architecture import Architecture, Attention, Branch, Kernel, Rotary
-from catenary.theory.attention.gates import Gated
-from catenary.theory.birth import MakeMixer, birth_energies, mixers, singles
-from catenary.theory.coarse import reach
+from catenary.architecture import Architecture, Attention, Kernel, Rotary
+from catenary.theory.birth import MakeMixer, birth_energies
+from catenary.theory.coarse import kernels, reach
 from catenary.theory.embedding import embedded
-from catenary.theory.feed_forward.mixer import GATES
 from catenary.theory.mixers import Mixer
 from catenary.theory.positions.grid import Grid, make_grid
 from catenary.theory.positions.groups import positions
 from catenary.theory.positions.pairs import Matrix
 from catenary.theory.repeats.classes import TokenClasses
 from catenary.theory.repeats.coarse import CoarseRepeats
-from catenary.theory.repeats.law import Together, check_kernel, plain_scores, rotation_factors
+from catenary.theory.repeats.law import check_kernel, grouped_mixers, plain_scores, rotation_factors
 
 
 def long_energies(
@@ -80,11 +78,8 @@ def class_energies(
     The last position holds a token of the last class. O(H M G^3) for M classes and G groups of positions. Derived
     here: ``docs/repeats.md``.
     """
-    kernels = frozenset(
-        group.kernel for layer in architecture.layers for mix in layer.attentions for group in mix.groups
-    )
     reached = int(min(reach(architecture), length))
-    grid = make_grid(kernels, reached)
+    grid = make_grid(kernels(architecture), reached)
     groups, count = grid.sizes.size, classes.count
     equal = np.kron(np.eye(count), np.ones((groups, groups)))
     start = embedded(architecture, equal, np.tile(grid.sizes, count))
@@ -103,7 +98,6 @@ def class_mixers(
     """The mixers of ``architecture`` over classes of tokens on groups of positions; equal branches share one."""
     width = architecture.width
     positions_of = cache(lambda kernel: positions(kernel, grid))
-    feed_forward = mixers(architecture, singles(1))
 
     def group_mixer(attention: Attention, kernel: Kernel, gain: float, own_norm: bool) -> Mixer:
         check_kernel(kernel)
@@ -111,21 +105,7 @@ def class_mixers(
         scores = plain_scores(attention, width, finite_width)
         return CoarseRepeats(gain, scores, positions_of(kernel), classes, turning, own_norm)
 
-    @cache
-    def mixer_of(branch: Branch) -> Mixer:
-        attention = branch.mix
-        if not isinstance(attention, Attention):
-            return feed_forward(branch)
-        gain, own_norm = attention.gain(width) / attention.heads, attention.qk_norm and branch.before is None
-        parts = tuple(
-            group_mixer(attention, group.kernel, gain * group.heads, own_norm) for group in attention.groups
-        )
-        mixer = parts[0] if len(parts) == 1 else Together(parts)
-        if attention.gate is None:
-            return mixer
-        return Gated(mixer, GATES[attention.gate.function], width * attention.gate.std**2)
-
-    return mixer_of
+    return grouped_mixers(architecture, group_mixer)
 
 
 def group_rotation(rotary: Rotary, head_dim: int, grid: Grid) -> Matrix:
