@@ -13,23 +13,15 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
+from clock import clock
 
 from catenary.theory.cesaro.log_row import cesaro_log_row
 from catenary.theory.cesaro.moments import log_moments
 from catenary.theory.cesaro.row import layerwise_row
 from catenary.theory.cesaro.stream import stream_row
 from catenary.theory.positions.kernels import Uniform
-
-
-def clock(work: Callable[[], object], calls: int = 1) -> float:
-    start = time.process_time()
-    for _ in range(calls):
-        work()
-    return (time.process_time() - start) / calls
 
 
 def moments(length: int, layers: int) -> None:

@@ -12,12 +12,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from clock import clock
 
 from catenary.architecture import Alibi, Architecture, Causal, Chunk, HeadGroup, Kernel, Layer, Prefix, Window, pre_norm
 from catenary.errors import NotApplicable
@@ -60,12 +59,6 @@ def with_kernels(architecture: Architecture, pattern: Pattern) -> Architecture:
         return pre_norm(replace(old.attention, groups=groups), old.feed_forward, old.norm)
 
     return replace(architecture, layers=tuple(layer(i, old) for i, old in enumerate(architecture.layers)))
-
-
-def clock(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 def row(name: str, depth: int, exact: int, longest: int) -> dict[str, object]:

@@ -12,11 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
 import torch
+from clock import clock
 
 import catenary as ct
 from catenary.text.windows import Windows
@@ -26,12 +25,6 @@ QWEN2_LIKE = {
     "num_key_value_heads": 1, "intermediate_size": 1390, "vocab_size": 16, "initializer_range": 0.0374,
 }
 """The mean-field constants of Qwen2-0.5B at width 256."""
-
-
-def clock(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 def bare(module: torch.nn.Module, vectors: torch.Tensor, probes: int) -> None:

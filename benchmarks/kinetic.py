@@ -15,10 +15,9 @@ import argparse
 import json
 import math
 import statistics
-import time
-from collections.abc import Callable
 
 import numpy as np
+from clock import clock
 from scipy.special import iv
 
 from catenary import kinetic
@@ -27,12 +26,6 @@ TIMES, BETAS = np.linspace(0.25, 5.0, 14), np.round(np.arange(0.1, 4.85, 0.1), 1
 POSITIONS = np.linspace(0.02, 0.98, 800)
 LAM, M, MODES = 1.0, 8, 20
 WELL = [(1.0, 3.0, 0.2), (-27.5193, 0.25, 0.2), (-1.5515, 0.25, 0.5), (3.926e-6, 2.0, 3.0)]
-
-
-def clock(work: Callable[[], object]) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 def loop_profile(lam: float, beta: float, t: float) -> list[float]:

@@ -14,9 +14,9 @@ import argparse
 import json
 import statistics
 import time
-from collections.abc import Callable
 
 import numpy as np
+from clock import clock
 
 from catenary.kinetic.closed_form.retrieval import retrieval_profile
 from catenary.kinetic.correlations.estimators import ESTIMATORS, correlate
@@ -26,13 +26,6 @@ from catenary.kinetic.particles.integrate import flow
 from catenary.kinetic.particles.readout import gaussian_readout
 
 SAMPLES = {"naive": 200, "pair": 200, "conditional": 30, "adjoint": 200, "adjoint-control": 200}
-
-
-def clock(work: Callable[[], object], calls: int = 1) -> float:
-    start = time.process_time()
-    for _ in range(calls):
-        work()
-    return (time.process_time() - start) / calls
 
 
 def double_sum(angles: np.ndarray, lam: float, beta: float) -> np.ndarray:
