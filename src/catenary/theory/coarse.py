@@ -41,13 +41,18 @@ def coarse_energies(
     """
     reached = int(min(reach(architecture), length))
     grid = grid or make_grid(kernels(architecture), reached)
-    equal = np.full((grid.sizes.size,) * 2, repeat_probability)
-    single = np.flatnonzero(grid.sizes == 1)
-    equal[single, single] = 1.0
-    start = _with_near(embedded(architecture, equal, grid.sizes), grid)
+    start = coarse_start(architecture, grid, repeat_probability)
     positions_of = cache(lambda kernel: positions(kernel, grid))
     values = birth_energies(architecture, start, mixers(architecture, positions_of, coupling, finite_width, merged))
     return np.concatenate((np.zeros(length - reached), grid.spread(values)))
+
+
+def coarse_start(architecture: Architecture, grid: Grid, repeat_probability: float = 0.0) -> Start:
+    """The embedded tokens on groups, any two different positions holding one id with ``repeat_probability``."""
+    equal = np.full((grid.sizes.size,) * 2, repeat_probability)
+    single = np.flatnonzero(grid.sizes == 1)
+    equal[single, single] = 1.0
+    return _with_near(embedded(architecture, equal, grid.sizes), grid)
 
 
 def _with_near(start: Start, grid: Grid) -> Start:

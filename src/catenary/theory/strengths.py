@@ -1,0 +1,109 @@
+r"""Mixing strengths at birth, from the birth law: what each branch adds to the stream, against what was there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from jaxtyping import Float64
+
+from catenary.architecture import Architecture, Attention
+from catenary.strengths import Branch, Strength, Strengths
+from catenary.theory.attention.mixer import PositionsOf
+from catenary.theory.birth import MakeMixer, mixers, singles
+from catenary.theory.coarse import coarse_start, kernels
+from catenary.theory.embedding import Start, embedded
+from catenary.theory.positions.grid import make_grid
+from catenary.theory.positions.groups import positions
+from catenary.theory.positions.pairs import Vector
+from catenary.theory.positions.portions import PortionsOf, each, merged
+from catenary.theory.steps import Move, Part
+
+EXACT_UP_TO = 256
+"""Every position by itself up to this length, groups of positions above: within 1e-3 of each other at this length."""
+
+HOLDS = (
+    "Norms at large width: a token's own norms are taken at their mean square. What the law adds per token is sampled, "
+    "not averaged, in one network: see the deviation over networks beside a measurement."
+)
+
+
+def predicted_strengths(
+    architecture: Architecture, length: int, repeat_probability: float = 0.0, coupling: str = "strong"
+) -> Strengths:
+    r"""Strengths of the untrained network: mean over positions of \(\sqrt{A_i}/(\sqrt{X_i}+\sqrt{A_i})\).
+
+    \(X_i = E\|x_i\|^2/d\) is the stream that a branch is added to (what is kept of it), \(A_i = E\|a_i\|^2/d\) the
+    branch behind its own norm and scale, both from the forward recursion of the birth law. The expected ratio of norms
+    is the ratio of root mean squares up to the relative variance of the norms, of order 1/d and 1/(heads). No parameter
+    is fitted. Derived here.
+
+    Args:
+        architecture: what the config says.
+        length: L >= 2.
+        repeat_probability: in [0, 1), the chance that two positions hold the same token.
+        coupling: a name in ``COUPLINGS``.
+
+    Raises:
+        NotApplicable: an architecture outside the birth law.
+    """
+    plan = _plan(architecture, length, repeat_probability)
+    mixer_of = mixers(architecture, plan.positions_of, coupling, portions_of=plan.portions_of)
+    rows = tuple(_rows(architecture, plan, mixer_of))
+    return Strengths(
+        "predicted at birth",
+        length,
+        rows,
+        provenance={
+            "theory": "birth",
+            "architecture": architecture.name,
+            "length": length,
+            "repeat_probability": repeat_probability,
+            "coupling": coupling,
+        },
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What the recursion runs on: single positions or groups, and how many each holds."""
+
+    start: Start
+    sizes: Float64[np.ndarray, " n"]
+    positions_of: PositionsOf
+    portions_of: PortionsOf
+
+
+def _plan(architecture: Architecture, length: int, repeat_probability: float) -> _Plan:
+    if length <= EXACT_UP_TO:
+        equal = np.full((length, length), repeat_probability)
+        np.fill_diagonal(equal, 1.0)
+        return _Plan(embedded(architecture, equal), np.ones(length), singles(length), each)
+    grid = make_grid(kernels(architecture), length)
+    start = coarse_start(architecture, grid, repeat_probability)
+    return _Plan(start, grid.sizes, cache(lambda kernel: positions(kernel, grid)), merged)
+
+
+def _rows(architecture: Architecture, plan: _Plan, mixer_of: MakeMixer) -> Iterator[Strength]:
+    stream = plan.start.stream
+    for index, layer in enumerate(architecture.layers):
+        for step in layer.steps:
+            parts = tuple(Part(mixer_of(b), b.before, b.after, b.scale**2) for b in step.branches)
+            kept = Move((), step.keep**2, step.before, None).forward(stream).stream.same
+            for branch, part in zip(step.branches, parts, strict=True):
+                added = Move((part,), 0.0, step.before, None).forward(stream).stream.same
+                kind: Branch = "attention" if isinstance(branch.mix, Attention) else "feed-forward"
+                yield _strength(index, kind, kept, added, plan.sizes)
+            stream = Move(parts, step.keep**2, step.before, step.after).forward(stream).stream
+
+
+def _strength(layer: int, branch: Branch, kept: Vector, added: Vector, sizes: Float64[np.ndarray, " n"]) -> Strength:
+    def mean(values: Vector) -> float:
+        return float(np.average(values, weights=sizes))
+
+    roots = np.sqrt(added) / (np.sqrt(kept) + np.sqrt(added))
+    return Strength(
+        layer, branch, mean(roots), mean(added / (kept + added)), mean(kept) ** 0.5, mean(added) ** 0.5
+    )
