@@ -115,11 +115,11 @@ def _solve(architecture: Architecture, length: int, tokens: TokenLaw, choice: Ch
         check_exact_memory(length, architecture.depth)
         start = embedded(architecture, _equal(tokens, length))
         return Solved(exact_energies(architecture, start, choice.coupling, choice.finite_width), known, reason)
-    rate = tokens.repeat_probability if ids is None else _pair_rate(ids)
+    rate = tokens.repeat_probability if ids is None else pair_rate(ids)
     return Solved(coarse_energies(architecture, length, rate, choice.coupling, choice.finite_width), known, reason)
 
 
-def _pair_rate(ids: Int64[np.ndarray, " L"]) -> float:
+def pair_rate(ids: Int64[np.ndarray, " L"]) -> float:
     """Share of pairs of different positions that hold the same token."""
     counts = np.unique(ids, return_counts=True)[1].astype(np.float64)
     return float(counts @ (counts - 1)) / (ids.size * (ids.size - 1))
