@@ -146,3 +146,16 @@ def test_something_between_the_layers_is_refused() -> None:
     model.anatomy.layers[1].register_forward_pre_hook(lambda _, inputs: (2 * inputs[0], *inputs[1:]))
     with undisturbed(model.module), pytest.raises(NotApplicable, match="input of layer 1 is not the output of layer 0"):
         check_replayable(model.anatomy)
+
+
+def test_a_layer_that_writes_into_its_input() -> None:
+    model = ct.load(TINY["llama"])
+
+    def write(_: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        inputs[0].mul_(1.5)
+
+    model.anatomy.layers[1].input_layernorm.register_forward_pre_hook(write)
+    with undisturbed(model.module):
+        replay, _ = recorded(model)
+        for _ in range(2):
+            assert torch.equal(replay.layer(1, replay.input(1)), replay.last)
