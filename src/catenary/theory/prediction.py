@@ -22,6 +22,7 @@ from catenary.protocols import TokenLaw
 from catenary.theory import birth_law, null  # noqa: F401
 from catenary.theory.cesaro import density  # noqa: F401
 from catenary.theory.cesaro import row as cesaro  # noqa: F401
+from catenary.theory.rollout import law as rollout  # noqa: F401
 from catenary.theory.theories import THEORIES
 
 LONGEST = 1 << 24
@@ -46,12 +47,14 @@ def predict(
     Args:
         architecture: from ``read_config``.
         length: L, positions 0..L-1 in code; 2 to 2^24.
-        theory: a name in ``THEORIES``: "birth", "cesaro" (needs ``mixing``), "cesaro-density", "null".
+        theory: a name in ``THEORIES``: "birth", "cesaro" (needs ``mixing``), "cesaro-density", "rollout",
+            "null".
         ids: token ids of shape (L,), or (n, L) for the root mean square over n windows. Repeated ids matter: with
             1 % equal pairs Qwen2's profile moves by 0.5 dex.
         repeat_probability: in [0, 1), the probability that two positions hold the same id, where no ids are given.
         **options: of the theory; for "birth": ``coupling`` = "strong" | "first-order" | "uniform",
-            ``method`` = "auto" | "exact" | "coarse", ``finite_width`` = True | False.
+            ``method`` = "auto" | "exact" | "coarse", ``finite_width`` = True | False; for "rollout": ``schedule``,
+            ``content``, ``content_unit``, ``temperature``, ``compat``.
 
     Raises:
         InvalidInput: an argument is out of range, or an unknown name (the message has the nearest one).
