@@ -35,7 +35,7 @@ class Move:
         entry = None if self.before is None else unit_scale(x, self.before)
         y = x if entry is None else x.scaled(entry)
         total: Pairs | None = None
-        passed = []
+        passed, shares = [], []
         inputs: dict[Norm | None, tuple[Vector | None, Pairs]] = {None: (None, y)}
         for part in self.parts:
             if part.before is not None and part.before not in inputs:
@@ -49,13 +49,14 @@ class Move:
                 added = added.scaled(out)
             elif part.energy != 1:
                 added = added.scaled(np.full(1, part.energy**0.5))
+            shares.append(added.same)
             total = added if total is None else total.plus(added)
             passed.append(PassedPart(outcome.passed, into, out, part.energy))
         kept = y if self.kept == 1 else y.scaled(np.full(1, self.kept**0.5))
         stream = kept if total is None else total.plus(kept)
         leave = None if self.after is None else unit_scale(stream, self.after)
         stream = stream if leave is None else stream.scaled(leave)
-        return Moved(stream, PassedMove(tuple(passed), self.kept, entry, leave))
+        return Moved(stream, PassedMove(tuple(passed), self.kept, entry, leave), kept.same, tuple(shares))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,10 +99,15 @@ class PassedMove:
 
 @dataclass(frozen=True, eq=False)
 class Moved:
-    """One step's forward pass: the stream behind it, and what its backward pass needs."""
+    """One step's forward pass: the stream behind it, what its backward pass needs, and who added how much.
+
+    ``kept`` is the second moment of what stays of the stream, ``added`` that of each part, in front of ``after``.
+    """
 
     stream: Pairs
     passed: PassedMove
+    kept: Vector
+    added: tuple[Vector, ...]
 
 
 def unit_scale(x: Pairs, norm: Norm) -> Vector:

@@ -91,12 +91,11 @@ def _rows(architecture: Architecture, plan: _Plan, mixer_of: MakeMixer) -> Itera
     for index, layer in enumerate(architecture.layers):
         for step in layer.steps:
             parts = tuple(Part(mixer_of(b), b.before, b.after, b.scale**2) for b in step.branches)
-            kept = Move((), step.keep**2, step.before, None).forward(stream).stream.same
-            for branch, part in zip(step.branches, parts, strict=True):
-                added = Move((part,), 0.0, step.before, None).forward(stream).stream.same
+            moved = Move(parts, step.keep**2, step.before, step.after).forward(stream)
+            for branch, added in zip(step.branches, moved.added, strict=True):
                 kind: Branch = "attention" if isinstance(branch.mix, Attention) else "feed-forward"
-                yield _strength(index, kind, kept, added, plan.sizes)
-            stream = Move(parts, step.keep**2, step.before, step.after).forward(stream).stream
+                yield _strength(index, kind, moved.kept, added, plan.sizes)
+            stream = moved.stream
 
 
 def _strength(layer: int, branch: Branch, kept: Vector, added: Vector, sizes: Float64[np.ndarray, " n"]) -> Strength:
