@@ -56,8 +56,9 @@ docs: $(STAMP)
 	$(BIN)/python scripts/generate_docs.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-bench: $(STAMP)  ## ratios against named alternatives, one table
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/estimator.py
+bench: $(STAMP)  ## ratios against named alternatives, one benchmark after the other
+	@set -e; for file in $(filter-out benchmarks/clock.py,$(wildcard benchmarks/*.py)); do \
+	  echo "== $$file"; OMP_NUM_THREADS=1 $(BIN)/python $$file; done
 
 clean:
 	rm -rf $(OUT) site build dist

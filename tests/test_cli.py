@@ -226,6 +226,30 @@ def test_what_if_and_atlas_print_and_write(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
+def test_nothing_finished_is_replaced_unasked(tmp_path: Path) -> None:
+    """Variations, sensitivities and atlases as runs: the same again is fine, anything else needs --overwrite."""
+    vary = ("predict", "toy", "-q", "-L", "32", "--vary")
+    atlas = ("atlas", "-q", "-L", "32", "--no-knobs", "toy")
+    out = ("--out", str(tmp_path / "vary"))
+    page = ("--out", str(tmp_path / "atlas"))
+    for command, other, different in (
+        ((*vary, "num_hidden_layers=2", *out), (*vary, "num_hidden_layers=3", *out), "vary"),
+        ((*atlas, *page), (*atlas, "gpt2", *page), "models"),
+    ):
+        assert run(*command).returncode == 0
+        before = {path: path.read_bytes() for path in Path(command[-1]).iterdir() if path.is_file()}
+        assert run(*command).returncode == 0
+        assert {path: path.read_bytes() for path in before} == before
+        done = run(*other)
+        assert done.returncode == 2
+        assert f"(different: {different})" in done.stderr
+        assert {path: path.read_bytes() for path in before} == before
+    done = run("predict", "toy", "-q", "-L", "32", *out)
+    assert done.returncode == 2
+    assert "result of another command (variation.json)" in done.stderr
+    assert run(*vary, "num_hidden_layers=3", *out, "--overwrite").returncode == 0
+
+
 def test_a_folder_written_for_another_content_of_the_same_file_is_refused(tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     small = {"model_type": "gpt2", "n_layer": 2, "n_embd": 32, "n_head": 2}

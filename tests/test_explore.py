@@ -106,6 +106,7 @@ def test_what_cannot_be_varied_is_refused() -> None:
     for axes, reason in [
         ([], "at least one field"),
         ([Axis("hidden_size", (1,))] * 2, "each once"),
+        ([Axis("hidden_size", (448,)), Axis("d_model", (896,))], "'hidden_size and d_model'; they are two names"),
         ([Axis("hidden_size", tuple(range(40))), Axis("intermediate_size", tuple(range(40)))], "at most 1000"),
         ([Axis("hidden_size", (900, 901))], "every combination is refused; the first, hidden_size=900: hidden_size"),
         ([Axis("no_such_field", (1,))], "unknown field"),
@@ -180,6 +181,39 @@ def test_a_variation_is_written_whole(tmp_path: Path) -> None:
     assert {row["ratio"] for row in drawn if row["order"] == 0} == {1.0}
     many = vary(QWEN, [Axis("num_hidden_layers", tuple(range(1, 9)))], length=24)
     assert write_variation(many, tmp_path / "many").suffix == ".svg"
+
+
+def test_names_that_only_one_family_maps_are_one_field() -> None:
+    with pytest.raises(InvalidInput, match="'max_position_embeddings and n_positions'"):
+        vary("gpt2", [Axis("max_position_embeddings", (64,)), Axis("n_positions", (64,))], length=32)
+
+
+def test_a_row_of_the_atlas_finds_and_reads_its_config_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import catenary.configs.locate as locate
+
+    found: list[object] = []
+    held = locate._located
+    monkeypatch.setattr(locate, "_located", lambda model, revision: found.append(model) or held(model, revision))
+    row = survey(["gpt2"], length=32).rows[0]
+    assert [model for model in found if not isinstance(model, dict)] == ["gpt2"]
+    assert row.architecture == ct.read_config("gpt2")
+    knob = sensitivities("gpt2", length=32).strongest("first/mid")
+    assert knob is not None
+    assert row.knobs[0].startswith(knob.field)
+
+
+def test_identical_curves_and_the_meaning_of_argmin_are_said(tmp_path: Path) -> None:
+    twin = {**QWEN, "rope_theta": 5e5}
+    for name, config in (("a", QWEN), ("b", twin), ("c", {**QWEN, "num_hidden_layers": 5})):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(config))
+    found = survey([str(tmp_path / name) for name in "abc"], length=64, knobs=False)
+    first, second, _ = (row.model for row in found.rows)
+    assert found.same == ((first, second),)
+    assert f"identical: {first}, {second}" in found.table()
+    text = write_atlas(found, tmp_path / "out").read_text(encoding="utf-8")
+    assert f"<li>{first}, {second}</li>" in text
+    assert "argmin is the centre of that lowest block" in text
 
 
 def test_many_models_are_surveyed_by_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:

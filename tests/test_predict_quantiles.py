@@ -44,6 +44,7 @@ def test_a_table_and_a_curve_with_its_band(tmp_path: Path) -> None:
     ("more", "words"),
     [
         (["--repeat-probability", "0.01"], "give ids"),
+        (["--length", "60000"], "GiB"),
         (["--theory", "null"], "quantiles go with --theory birth"),
         (["--vary", "num_hidden_layers=2,3"], "quantiles cannot go with --vary"),
     ],
@@ -52,3 +53,4 @@ def test_refusals(more: list[str], words: str) -> None:
     done = CliRunner().invoke(app, [*BASE, *more])
     assert done.exit_code != 0
     assert words in str(done.exception) + done.output
+    assert "drawing" not in done.output

@@ -128,7 +128,7 @@ def test_result_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_foreign_and_broken_results_are_refused(tmp_path: Path) -> None:
     write_run(tmp_path, curves(), {})
-    for text, message in (("{", "not JSON"), (json.dumps({"schema": 99}), "schema 1"), ("[]", "schema 1")):
+    for text, message in (("{", "not JSON"), (json.dumps({"schema": 99}), "schema 1"), ("[]", "must hold an object")):
         (tmp_path / "result.json").write_text(text)
         with pytest.raises(InvalidInput, match=message):
             read_run(tmp_path)

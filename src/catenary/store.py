@@ -128,14 +128,24 @@ def read_run(folder: str | Path) -> Run:
     if not path.is_file():
         there = sorted(p.name for p in folder.iterdir())[:8] if folder.is_dir() else "no such folder"
         raise MissingResource(f"no finished run in {folder}: result.json is missing (found: {there})")
-    try:
-        result = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise InvalidInput(f"{path} is not JSON: {error}; run the same command again to rebuild it") from error
-    if not isinstance(result, dict) or result.get("schema") != SCHEMA:
-        found = result.get("schema") if isinstance(result, dict) else type(result).__name__
-        raise invalid("result.json", f"must have schema {SCHEMA}", found, "it was written by another version")
+    result = read_record(path)
+    if result.get("schema") != SCHEMA:
+        raise invalid("result.json", f"must have schema {SCHEMA}", result.get("schema"), _ANOTHER)
     return Run(folder, _read_netcdf(folder / "profiles.nc", result["curves"]), result)
+
+
+_ANOTHER = "it was written by another version"
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """The JSON object in ``path``; raises ``InvalidInput`` where it holds anything else."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InvalidInput(f"{path} is not JSON: {error}; remove it and run the same command again") from error
+    if not isinstance(record, dict):
+        raise invalid(path.name, "must hold an object", type(record).__name__, _ANOTHER)
+    return record
 
 
 def to_csv(curves: Mapping[str, Curve]) -> str:

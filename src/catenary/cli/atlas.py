@@ -29,23 +29,27 @@ def atlas(
         bool, typer.Option("--knobs/--no-knobs", help="Find the field that moves each index most (slower).")
     ] = True,
     out: options.OUT = None,
+    overwrite: options.OVERWRITE = False,
     json: options.JSON = False,
     quiet: options.QUIET = False,
 ) -> None:
     """Predict the birth profiles of many models and set them side by side."""
     from catenary.explore.atlas import public_presets, survey
+    from catenary.study.existing import check_folder
 
+    names = list(models) if models else public_presets()
+    asked = {"models": names, "length": length, "knobs": knobs}
+    if out is not None:
+        check_folder(out, ["atlas.json"], asked, overwrite=overwrite)
     with observing(quiet) as observer:
-        names = list(models) if models else None
-        total = len(names) if names is not None else len(public_presets())
-        observer.begin("models", total)
+        observer.begin("models", len(names))
         found = survey(names, length=length, knobs=knobs, progress=lambda *_: observer.advance(1))
         observer.end()
     page: Path | None = None
     if out is not None:
         from catenary.page.atlas import write_atlas
 
-        page = write_atlas(found, out)
+        page = write_atlas(found, out, config=asked)
     if json:
         print_json({"length": found.length, "rows": found.records(), "page": str(page) if page else None})
         return

@@ -11,12 +11,13 @@ import typer
 
 from catenary.cli import options
 from catenary.cli.app import app
-from catenary.cli.spread import draw_networks
+from catenary.cli.spread import check_drawn, draw_networks
 from catenary.cli.terminal import print_json
 from catenary.cli.what_if import refuse_with_what_if, what_if
 
 if TYPE_CHECKING:
     from catenary.profile import Profile
+    from catenary.store import Run
 
 
 @app.command(
@@ -70,6 +71,7 @@ def predict(
     import catenary
     from catenary.configs.locate import locate_config
     from catenary.provenance import canonical_json
+    from catenary.study.existing import existing_run
 
     located = locate_config(model, revision=revision)
     architecture = catenary.read_config(model, init_std=init_std, revision=revision)
@@ -80,33 +82,37 @@ def predict(
     if vary or sensitivity:
         laws = {"theory": theory, "repeat_probability": repeat_probability, **chosen}
         refuse_with_what_if(ids=ids, init_std=init_std, quantiles=quantiles or None)
-        what_if(model, vary or [], sensitivity, length, revision, laws, out, json, quiet)
+        asked = {"model": model, "model_sha256": _digest(canonical_json(located.config)), "revision": revision}
+        what_if(asked, vary or [], sensitivity, length, laws, out, overwrite, json, quiet)
         return
     tokens = None if ids is None else _read_ids(ids)
+    config = {
+        "model": model,
+        "model_sha256": _digest(canonical_json(located.config)),
+        "length": length,
+        "theory": theory,
+        "repeat_probability": repeat_probability,
+        "ids": None if ids is None else str(ids),
+        "ids_sha256": None if ids is None else _digest(ids.read_bytes()),
+        "init_std": init_std,
+        "revision": revision,
+        "networks": networks if quantiles else None,
+        **given,
+    }
+    finished = None if out is None else existing_run(out, config, overwrite=overwrite)
+    if quantiles:
+        check_drawn(architecture, length, theory, tokens, repeat_probability)
     profile = catenary.predict(
         architecture, length=length, theory=theory, ids=tokens, repeat_probability=repeat_probability, **chosen
     )
     shape = catenary.describe(profile)
     curves, spread = {"predicted": profile}, None
     if quantiles:
-        spread = draw_networks(architecture, length, theory, tokens, repeat_probability, networks, quiet)
+        spread = draw_networks(architecture, length, tokens, networks, quiet)
         curves["drawn"] = spread.profile()
     page = None
     if out is not None:
-        config = {
-            "model": model,
-            "model_sha256": _digest(canonical_json(located.config)),
-            "length": length,
-            "theory": theory,
-            "repeat_probability": repeat_probability,
-            "ids": None if ids is None else str(ids),
-            "ids_sha256": None if ids is None else _digest(ids.read_bytes()),
-            "init_std": init_std,
-            "revision": revision,
-            "networks": networks if quantiles else None,
-            **given,
-        }
-        page = _write(curves, out, located.source, config, overwrite)
+        page = _write(curves, out, located.source, config, finished)
     if json:
         card = profile.card.to_dict() if profile.card else None
         print_json(
@@ -155,12 +161,11 @@ def _read_ids(path: Path) -> Any:
         raise invalid("ids", rule, str(path), " ".join(str(error).split())[:160]) from error
 
 
-def _write(curves: dict[str, Profile], out: Path, source: str, config: dict[str, Any], overwrite: bool) -> Path:
+def _write(curves: dict[str, Profile], out: Path, source: str, config: dict[str, Any], finished: Run | None) -> Path:
     from catenary.provenance import versions
     from catenary.store import read_run, write_run
-    from catenary.study.existing import existing_run
     from catenary.study.report import report_run
 
-    if existing_run(out, config, overwrite=overwrite) is None:
+    if finished is None:
         write_run(out, curves, {"config": config, "model": {"source": source}, "versions": versions()})
     return report_run(read_run(out))

@@ -26,25 +26,33 @@ def refuse_with_what_if(**given: object) -> None:
 
 
 def what_if(
-    model: str,
+    asked: Mapping[str, Any],
     axes: list[str],
     sensitivity: bool,
     length: int,
-    revision: str | None,
     laws: Mapping[str, Any],
     out: Path | None,
+    overwrite: bool,
     json: bool,
     quiet: bool,
 ) -> None:
-    """Predict every combination of ``axes``, or the sensitivities, or both; print, and write where ``out`` says."""
+    """Predict every combination of ``axes``, or the sensitivities, or both; print, and write where ``out`` says.
+
+    ``asked`` says which model: its name, the digest of its config, and its revision.
+    """
     from catenary.explore.grid import parse_axis
     from catenary.explore.sensitivity import sensitivities
     from catenary.explore.variation import vary
+    from catenary.study.existing import check_folder
 
-    parsed = [parse_axis(text) for text in axes]
+    model, parsed = asked["model"], [parse_axis(text) for text in axes]
+    config = {**asked, "vary": axes, "sensitivities": sensitivity, "length": length, **laws}
+    names = [name for name, wanted in (("variation.json", parsed), ("sensitivities.json", sensitivity)) if wanted]
+    if out is not None:
+        check_folder(out, names, config, overwrite=overwrite)
     result: dict[str, Any] = {}
     with observing(quiet) as observer:
-        options: dict[str, Any] = {"length": length, "revision": revision, **laws}
+        options: dict[str, Any] = {"length": length, "revision": asked["revision"], **laws}
         if parsed:
             variation = vary(model, parsed, progress=bar(observer, "variants"), **options)
             result["variation"] = variation.rows()
@@ -54,13 +62,12 @@ def what_if(
     if parsed and out is not None:
         from catenary.page.variation import write_variation
 
-        result["written"] = str(write_variation(variation, out))
+        result["written"] = str(write_variation(variation, out, config=config))
     if sensitivity and out is not None:
-        from catenary.provenance import canonical_json
-        from catenary.store import make_folder, write_text
+        from catenary.provenance import versions
+        from catenary.store import write_json
 
-        make_folder(out)
-        write_text(out / "sensitivities.json", canonical_json(knobs.to_dict(), indent=1) + "\n")
+        write_json(out / "sensitivities.json", {**knobs.to_dict(), "config": config, "versions": versions()})
         result.setdefault("written", str(out / "sensitivities.json"))
     if json:
         print_json({"model": model, "length": length, **result})

@@ -7,15 +7,15 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from catenary.architecture import Architecture
-from catenary.configs.locate import locate_config
+from catenary.configs.locate import Located, locate_config
 from catenary.configs.presets import list_presets
 from catenary.configs.read import read_config
 from catenary.errors import InvalidInput, NotApplicable, invalid
-from catenary.explore.sensitivity import sensitivities
+from catenary.explore.sensitivity import Sensitivities, find_knobs
 from catenary.profile import Profile
 from catenary.reading import align, finite, number
 from catenary.shape import Shape, describe
@@ -68,8 +68,16 @@ class Atlas:
     rows: tuple[Row, ...]
     refused: tuple[Refused, ...]
 
+    @property
+    def same(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of models whose profiles are equal at every position: the law reads nothing that tells them apart."""
+        groups: dict[bytes, list[str]] = {}
+        for row in self.rows:
+            groups.setdefault(row.profile.values.tobytes(), []).append(row.model)
+        return tuple(tuple(names) for names in groups.values() if len(set(names)) > 1)
+
     def table(self) -> str:
-        """One line per model."""
+        """One line per model, then which profiles are identical and which models are not covered."""
         heading = ("model", "family", *COLUMNS, "logit variance", "trust", "moved most by", "verdict")
         lines: list[tuple[str, ...]] = [heading]
         for row in self.rows:
@@ -85,7 +93,8 @@ class Atlas:
                     row.shape.verdict.words,
                 )
             )
-        return "\n".join([align(lines), *(f"{entry.model}: not covered: {entry.reason}" for entry in self.refused)])
+        same = (f"identical: {', '.join(names)}" for names in self.same)
+        return "\n".join([align(lines), *same, *(f"{r.model}: not covered: {r.reason}" for r in self.refused)])
 
     def records(self) -> list[dict[str, Any]]:
         """The table as plain JSON values."""
@@ -167,16 +176,16 @@ def _row(job: Job) -> Row | Refused:
     model, length, knobs = job
     located = locate_config(model)
     try:
-        architecture = read_config(model)
+        architecture = replace(read_config(located.config), name=located.name, source=located.source)
         profile = predict(architecture, length=length).relabel(located.name)
-        moved = _strongest(model, length) if knobs else ()
+        moved = _strongest(located, architecture, profile) if knobs else ()
     except (InvalidInput, NotApplicable) as error:
         return Refused(located.name, located.source, str(error))
     return Row(located.name, located.source, architecture, profile, describe(profile), moved)
 
 
-def _strongest(model: str, length: int) -> tuple[str, ...]:
-    found = sensitivities(model, length=length)
+def _strongest(located: Located, architecture: Architecture, profile: Profile) -> tuple[str, ...]:
+    found = Sensitivities(located.name, profile.length, find_knobs(located.config, architecture, profile))
     named = []
     for index in MOVED:
         knob = found.strongest(index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from catenary.configs.class_facts import class_facts
@@ -48,6 +48,20 @@ def changed_config(config: Mapping[str, Any], changes: Mapping[str, object]) -> 
                 if isinstance(part.get(listed), list) and len(part[listed]) == before:
                     part[listed] = _of_length(part[listed], value)
     return part
+
+
+def one_field(config: Mapping[str, Any], names: Sequence[str]) -> tuple[str, str] | None:
+    """The first two of ``names`` that mean one field of this config, or None where all are different fields."""
+    known = read_fields(config)
+    _, part = text_part(config)
+    own = open_fields(config).own_name
+    seen: dict[str, str] = {}
+    for name in names:
+        field = own(_spelled(name, part, known))
+        if field in seen:
+            return seen[field], name
+        seen[field] = name
+    return None
 
 
 def _spelled(name: str, part: Mapping[str, Any], known: Mapping[str, object]) -> str:

@@ -13,6 +13,7 @@ from catenary.configs.locate import locate_config
 from catenary.configs.read import read_config
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.explore.changed import changed_config, read_fields
+from catenary.profile import Profile
 from catenary.reading import align, finite
 from catenary.shape import describe
 from catenary.theory.prediction import predict
@@ -104,21 +105,34 @@ def sensitivities(
     """
     located = locate_config(model, revision=revision)
     base = read_config(located.config)
-    start = _indices(base, length, options)
+    profile = predict(base, length=length, **options)
+    return Sensitivities(located.name, length, find_knobs(located.config, base, profile, progress=progress, **options))
+
+
+def find_knobs(
+    config: Mapping[str, Any],
+    base: Architecture,
+    profile: Profile,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> tuple[Knob, ...]:
+    """The knobs of a ``config`` that was read as ``base`` and predicted, with ``options``, as ``profile``."""
+    start, length = _watched(profile), profile.length
     numeric = {
         name: value
-        for name, value in read_fields(located.config).items()
+        for name, value in read_fields(config).items()
         if isinstance(value, int | float) and not isinstance(value, bool) and value > 0
     }
     knobs = []
     for done, (name, value) in enumerate(numeric.items(), start=1):
-        knob = _knob(located.config, name, value, base, start, length, options)
+        knob = _knob(config, name, value, base, start, length, options)
         if knob is not None:
             knobs.append(knob)
         if progress is not None:
             progress(done, len(numeric))
     knobs.sort(key=lambda knob: -max(abs(e) for e in knob.elasticity.values() if math.isfinite(e)))
-    return Sensitivities(located.name, length, tuple(knobs))
+    return tuple(knobs)
 
 
 def _knob(
@@ -172,7 +186,11 @@ def _candidates(value: int | float) -> list[int | float]:
 
 
 def _indices(architecture: Architecture, length: int, options: Mapping[str, Any]) -> dict[str, float]:
-    shape = describe(predict(architecture, length=length, **options))
+    return _watched(predict(architecture, length=length, **options))
+
+
+def _watched(profile: Profile) -> dict[str, float]:
+    shape = describe(profile)
     return {name: shape[name].value for name in WATCHED}
 
 

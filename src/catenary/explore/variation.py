@@ -12,7 +12,7 @@ from typing import Any
 from catenary.configs.locate import locate_config
 from catenary.configs.read import read_config
 from catenary.errors import InvalidInput, NotApplicable, invalid
-from catenary.explore.changed import changed_config
+from catenary.explore.changed import changed_config, one_field
 from catenary.explore.grid import Axis
 from catenary.profile import Profile
 from catenary.reading import align, finite, number
@@ -101,8 +101,8 @@ def vary(
         options: of ``predict``.
 
     Raises:
-        InvalidInput: no axis, a field twice, more than 1,000 combinations, a field that the family does not read,
-            or every combination is refused (with the first reason).
+        InvalidInput: no axis, a field twice (under whatever names), more than 1,000 combinations, a field that the
+            family does not read, or every combination is refused (with the first reason).
         MissingResource: no model of that name.
     """
     names = [axis.field for axis in axes]
@@ -112,6 +112,9 @@ def vary(
     if len(combinations) > MOST:
         raise invalid("vary", f"must give at most {MOST} combinations", len(combinations))
     located = locate_config(model, revision=revision)
+    same = one_field(located.config, names)
+    if same is not None:
+        raise invalid("vary", "must name each field once", " and ".join(same), "they are two names of one field here")
     variants = []
     for done, values in enumerate(combinations, start=1):
         variants.append(_variant(located.config, dict(zip(names, values, strict=True)), length, options))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -15,6 +17,7 @@ from catenary.page.cite import bibtex
 from catenary.page.embed import asset, data_link
 from catenary.page.sparkline import common_range, sparkline
 from catenary.page.template import policy, template
+from catenary.provenance import versions
 from catenary.reading import number
 from catenary.store import make_folder, write_text
 
@@ -42,11 +45,12 @@ class Line:
     knobs: tuple[tuple[str, str], ...]
 
 
-def write_atlas(atlas: Atlas, out: Path | str) -> Path:
+def write_atlas(atlas: Atlas, out: Path | str, *, config: Mapping[str, Any] | None = None) -> Path:
     """Write the atlas into the folder ``out``: ``atlas.html``, ``atlas.csv`` and ``atlas.json``; the page's path.
 
     The page needs nothing else: a table that sorts by any column (by name without scripts), a picture of every
-    profile on one scale, validity, and the knob that moves each index most. The same atlas gives the same bytes.
+    profile on one scale, validity, and the knob that moves each index most. The same atlas gives the same bytes. ``config`` says what
+    was asked for, and tells it from another atlas later.
     """
     folder = Path(out)
     make_folder(folder)
@@ -57,6 +61,7 @@ def write_atlas(atlas: Atlas, out: Path | str) -> Path:
         length=f"{atlas.length:,}",
         columns=(*COLUMNS, "logit variance"),
         lines=[_line(row, low, high) for row in atlas.rows],
+        same=[", ".join(names) for names in atlas.same],
         refused=[(entry.model, entry.reason) for entry in atlas.refused],
         decades=f"{high - low:.1f}",
         csv=data_link(table.encode(), "text/csv;charset=utf-8"),
@@ -67,9 +72,9 @@ def write_atlas(atlas: Atlas, out: Path | str) -> Path:
         version=__version__,
     )
     write_text(folder / "atlas.csv", table)
-    data = {"length": atlas.length, "version": __version__, "rows": atlas.records()}
-    write_text(folder / "atlas.json", json.dumps(data, indent=1, sort_keys=True) + "\n")
     write_text(folder / "atlas.html", page)
+    data = {"length": atlas.length, "versions": versions(), "config": dict(config or {}), "rows": atlas.records()}
+    write_text(folder / "atlas.json", json.dumps(data, indent=1, sort_keys=True) + "\n")
     return folder / "atlas.html"
 
 

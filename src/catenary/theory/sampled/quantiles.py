@@ -139,9 +139,7 @@ def birth_quantiles(
         raise invalid("networks", "must be >= 2", networks)
     if not levels or list(levels) != sorted(levels) or levels[0] < 0 or levels[-1] > 1:
         raise invalid("levels", "must rise within [0, 1]", tuple(levels))
-    if tokens.ids is None and tokens.repeat_probability:
-        raise NotApplicable("a drawn network sees one window of tokens, not a repeat probability; give ids")
-    check_exact_memory(length, architecture.depth)
+    check_drawable(architecture, length, tokens)
     ids = np.arange(length) if tokens.ids is None else tokens.ids
     if rotary is None:
         rotary = np.unique(ids).size < length
@@ -156,6 +154,14 @@ def birth_quantiles(
     return BirthQuantiles(norms, tuple(levels), seed, rotary, products)
 
 
+def check_drawable(architecture: Architecture, length: int, tokens: TokenLaw) -> None:
+    """Raise, as ``birth_quantiles`` would, where these networks cannot be drawn; costs nothing."""
+    if tokens.ids is None and tokens.repeat_probability:
+        raise NotApplicable("a drawn network sees one window of tokens, not a repeat probability; give ids")
+    check_exact_memory(length, architecture.depth)
+    products_per_network(architecture, length, tokens.ids is not None)
+
+
 def drawn_energies(
     architecture: Architecture, start: Start, seed: tuple[int, ...], rotary: bool = True
 ) -> Float64[np.ndarray, " L"]:
@@ -165,8 +171,10 @@ def drawn_energies(
 
     def mixer_of(branch: Branch) -> Mixer:
         nonlocal drawn
-        if not isinstance(branch.mix, Attention):
+        if isinstance(branch.mix, FeedForward):
             return FeedForwardMixer(branch.mix, width, branch.before is not None)
+        if not isinstance(branch.mix, Attention):
+            return recurrent_mixer(branch.mix, width, singles(length))
         drawn += 1
         law = HeadLaw(branch.mix, width, length, rotary)
         return SampledAttention(law, branch.mix.gain(width), (*seed, drawn))
