@@ -86,7 +86,7 @@ class Replay:
     @property
     def exits_plainly(self) -> bool:
         """Whether the last layer's output is the stream in front of the final norm."""
-        return self.last.shape == self.stream.shape and _close(self.last, self.stream)
+        return self.last.shape == self.stream.shape and agree(self.last, self.stream)
 
     def exit(self, x: Stream) -> Stream:
         """The stream in front of the final norm for ``x`` in place of the last layer's output.
@@ -155,10 +155,10 @@ def check_replayable(anatomy: Anatomy) -> None:
     moving = pull_back(replay.exit, replay.last, cotangent)
     for layer in reversed(range(replay.depth)):
         x = replay.input(layer)
-        if not _close(replay.layer(layer, x), replay.input(layer + 1)):
+        if not agree(replay.layer(layer, x), replay.input(layer + 1)):
             raise NotApplicable(f"{kind}: layer {layer} run again on its own input gives another output")
         moving = pull_back(partial(replay.layer, layer), x, moving)
-    if not _close(pull_back(replay.entry, leaf, moving), whole):
+    if not agree(pull_back(replay.entry, leaf, moving), whole):
         raise NotApplicable(
             f"{kind}: pulled back layer by layer the gradient is another than that of the whole network, so the "
             "layers share more than the stream (keys, values or a state)"
@@ -184,7 +184,7 @@ def _record(
 
     def before(call: LayerCall) -> None:
         number = len(calls)
-        if outputs and not _close(call.stream, outputs[-1]):
+        if outputs and not agree(call.stream, outputs[-1]):
             raise NotApplicable(
                 f"{kind}: the input of layer {number} is not the output of layer {number - 1}, so layers can't be "
                 "taken one at a time"
@@ -264,7 +264,7 @@ def _with_first(output: object, x: torch.Tensor) -> object:
     return x
 
 
-def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
+def agree(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Equal to half the digits of their type: the same operations run twice, on some devices in another order."""
     if a.shape != b.shape:
         return False
