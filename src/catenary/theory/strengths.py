@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from jaxtyping import Float64
@@ -22,7 +22,13 @@ from catenary.theory.positions.portions import PortionsOf, each, merged
 from catenary.theory.steps import Move, Part
 
 EXACT_UP_TO = 256
-"""Every position by itself up to this length, groups of positions above: within 1e-3 of each other at this length."""
+"""Every position by itself up to this length, groups of positions above."""
+
+HEAD, TAIL, RATIO = 24, 2, 1.1
+"""A coarser grid than the profile's: strengths vary slowly, and stay within 1e-3 of those on the profile's grid."""
+
+SLOPES = 4
+"""ALiBi slopes that stand for all: within 4e-4 of ten of them for BLOOM-560m."""
 
 HOLDS = (
     "Norms at large width: a token's own norms are taken at their mean square. What the law adds per token is sampled, "
@@ -81,9 +87,9 @@ def _plan(architecture: Architecture, length: int, repeat_probability: float) ->
         equal = np.full((length, length), repeat_probability)
         np.fill_diagonal(equal, 1.0)
         return _Plan(embedded(architecture, equal), np.ones(length), singles(length), each)
-    grid = make_grid(kernels(architecture), length)
+    grid = make_grid(kernels(architecture), length, head=HEAD, tail=TAIL, ratio=RATIO)
     start = coarse_start(architecture, grid, repeat_probability)
-    return _Plan(start, grid.sizes, cache(lambda kernel: positions(kernel, grid)), merged)
+    return _Plan(start, grid.sizes, cache(lambda kernel: positions(kernel, grid)), partial(merged, most=SLOPES))
 
 
 def _rows(architecture: Architecture, plan: _Plan, mixer_of: MakeMixer) -> Iterator[Strength]:

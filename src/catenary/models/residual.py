@@ -1,0 +1,278 @@
+"""What each branch of a layer adds to the residual stream, found by arithmetic: which tensor is added to which.
+
+Every tensor operation of a layer is followed. A sum of the stream and something else is a residual step: what is added
+is attention where it was computed from an attention's values, else feed-forward, and the sum is the new stream. Norms
+and factors around a branch, and factors of the stream, are thereby as the network has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from jaxtyping import Float
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from catenary.errors import NotApplicable
+from catenary.models.anatomy import Anatomy
+from catenary.models.attention_call import AttentionCall, GivenCall
+from catenary.models.attention_calls import attention_calls
+from catenary.models.extra import torch
+from catenary.models.stream import first_tensor
+from catenary.strengths import Branch
+
+aten = torch.ops.aten
+SUMS = frozenset({aten.add.Tensor, aten.add_.Tensor})
+COPIES = frozenset({aten._to_copy.default, aten.clone.default, aten.contiguous.default})
+PRODUCTS = frozenset({aten.mul.Tensor, aten.mul_.Tensor, aten.mul.Scalar})
+NORMS = frozenset({aten.native_layer_norm.default})
+
+Norms = Float[torch.Tensor, "n L"]
+
+
+@dataclass(frozen=True, eq=False)
+class Addition:
+    """One branch of one layer: per token, the norm of the stream it is added to (what is kept of it), and its own."""
+
+    layer: int
+    branch: Branch
+    stream: Norms
+    added: Norms
+
+
+@contextmanager
+def additions(anatomy: Anatomy, shape: tuple[int, int], receive: Callable[[Addition], None]) -> Iterator[set[int]]:
+    """Hand every branch of the layers run inside the context to ``receive``, in order; yields the layers left out.
+
+    Run the network without gradients, with dropout off. A layer without softmax attention is left out whole. Branches
+    of one step (parallel ones) are measured against the same stream, whatever the order of their sum.
+
+    Args:
+        anatomy: of the network that is run.
+        shape: (sequences n, tokens L) of what it is fed.
+        receive: called for every branch when its layer is done.
+
+    Raises:
+        NotApplicable: while running, for a layer whose output is not the stream plus branches (or a norm of it), or
+            whose attention is not added to the stream; on leaving, as ``attention_calls``.
+    """
+    trace = _Trace(shape, receive)
+    handles = [
+        handle
+        for index, layer in enumerate(anatomy.layers)
+        for handle in (
+            layer.register_forward_pre_hook(trace.enter(index), with_kwargs=True),
+            layer.register_forward_hook(trace.leave),
+            *(part.register_forward_hook(trace.normalise) for part in layer.modules() if _like_a_norm(part)),
+        )
+    ]
+    try:
+        with trace, attention_calls(anatomy, shape, trace.attend):
+            yield trace.left_out
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@dataclass(eq=False)
+class _Stream:
+    """A stream tensor: what was kept where its step began, and whether anything but a sum has read it."""
+
+    kept: Norms | None = None
+    read: bool = False
+
+
+@dataclass(eq=False)
+class _State:
+    """What is known of the tensors of one layer, by their storage; ``held`` keeps storages from being used again."""
+
+    layer: int
+    entry: torch.Tensor
+    streams: dict[int, _Stream] = field(default_factory=dict)
+    attended: set[int] = field(default_factory=set)
+    split: dict[int, tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
+    held: list[torch.Tensor] = field(default_factory=list)
+    found: list[Addition] = field(default_factory=list)
+    calls: int = 0
+
+
+class _Trace(TorchDispatchMode):
+    """Follows the operations of the layer that runs."""
+
+    def __init__(self, shape: tuple[int, int], receive: Callable[[Addition], None]) -> None:
+        super().__init__()
+        self.shape = shape
+        self.receive = receive
+        self.left_out: set[int] = set()
+        self.state: _State | None = None
+
+    def enter(self, index: int) -> Callable[..., None]:
+        def hook(_: torch.nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+            entry = first_tensor(arguments[0] if arguments else next(iter(named.values())))
+            self.state = _State(index, entry, {_key(entry): _Stream()}, held=[entry])
+
+        return hook
+
+    def leave(self, layer: torch.nn.Module, _: object, output: object) -> None:
+        state, self.state = self.state, None
+        assert state is not None
+        if state.calls == 0:
+            self.left_out.add(state.layer)
+            return
+        branches = [addition.branch for addition in state.found]
+        if _key(first_tensor(output)) not in state.streams or "attention" not in branches:
+            raise NotApplicable(
+                f"{type(layer).__name__}: layer {state.layer} is not its stream plus branches, so that nothing says "
+                f"what attention adds to the stream (found: {', '.join(branches) or 'no sum with the stream'})"
+            )
+        for addition in state.found:
+            self.receive(addition)
+
+    def normalise(self, _: torch.nn.Module, arguments: tuple[Any, ...], output: object) -> None:
+        """A norm of the stream may stand for the stream in the next sum."""
+        if self.state is not None and arguments and isinstance(output, torch.Tensor):
+            self._carry(arguments[0], output)
+
+    def attend(self, call: AttentionCall) -> None:
+        """What is computed from an attention's weights or values from here on is attention."""
+        if self.state is not None:
+            used = call.weights if isinstance(call, GivenCall) else call.value
+            assert used is not None
+            self.state.calls += 1
+            self.state.attended.add(_key(used))
+            self.state.held.append(used)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Run one operation, and note what its result is."""
+        named = kwargs or {}
+        if self.state is None:
+            return func(*args, **named)
+        if func in SUMS and self._whole(args):
+            return self._sum(self.state, func, args, named)
+        output = func(*args, **named)
+        self._follow(self.state, func, args, output)
+        return output
+
+    def _sum(self, state: _State, func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> torch.Tensor:
+        left, right = args[:2]
+        left_key, right_key = _key(left), _key(right)
+        factor = float(named.get("alpha", 1))
+        if (left_key in state.streams) == (right_key in state.streams):
+            parts = [_split(state, left, 1.0), _split(state, right, factor)]
+            mixed = len({left_key in state.attended, right_key in state.attended}) > 1 or bool(
+                {left_key, right_key} & set(state.split)
+            )
+            output: torch.Tensor = func(*args, **named)
+            _forget(state, output)
+            state.held.append(output)
+            if mixed:
+                state.split[_key(output)] = (parts[0][0] + parts[1][0], parts[0][1] + parts[1][1])
+            if left_key in state.attended or right_key in state.attended:
+                state.attended.add(_key(output))
+            return output
+        stream, added, scale = (left, right, factor) if left_key in state.streams else (right, left, 1.0)
+        known = state.streams[_key(stream)]
+        weight = factor if stream is right else 1.0
+        kept = known.kept if known.kept is not None and not known.read else weight * self._norms(stream)
+        for branch, part in zip(("attention", "feed-forward"), _split(state, added, scale), strict=True):
+            if bool(part.any()):
+                state.found.append(Addition(state.layer, branch, kept, self._norms(part)))  # type: ignore[arg-type]
+        output = func(*args, **named)
+        _forget(state, output)
+        state.streams[_key(output)] = _Stream(kept)
+        state.held.append(output)
+        return output
+
+    def _follow(self, state: _State, func: Any, args: tuple[Any, ...], output: object) -> None:
+        inputs = [part for part in _tensors(args) if part.device.type != "meta"]
+        keys = {_key(part) for part in inputs}
+        results = [part for part in _tensors(output) if _key(part) not in keys or func in PRODUCTS]
+        # A view reads nothing, and a copy or a factor of the stream is the stream.
+        carried = func in COPIES or func in NORMS or (func in PRODUCTS and _scales(args))
+        if carried and results and inputs:
+            factor = args[1] if func in PRODUCTS else None
+            self._carry(inputs[0], results[0], factor)
+        elif results:
+            for key in keys & set(state.streams):
+                state.streams[key].read = True
+        if keys & state.attended:
+            for part in results:
+                state.attended.add(_key(part))
+        state.held.extend(results)
+
+    def _carry(self, source: torch.Tensor, result: torch.Tensor, factor: Any = None) -> None:
+        """``result`` stands for the stream, or the sum of branches, that ``source`` is."""
+        state = self.state
+        assert state is not None
+        key, target = _key(source), _key(result)
+        if key in state.streams and self._is_stream(result):
+            if target != key:
+                state.streams[key].read = True
+                state.streams[target] = _Stream()
+            elif factor is not None:
+                state.streams[key] = _Stream()
+        if key in state.split and factor is not None:
+            state.split[target] = tuple(part * factor for part in state.split[key])  # type: ignore[assignment]
+        elif key in state.split:
+            state.split[target] = state.split[key]
+        state.held.append(result)
+
+    def _is_stream(self, part: torch.Tensor) -> bool:
+        """Whether ``part`` has the stream's tokens and channels, with sequences and tokens on one axis or two."""
+        assert self.state is not None
+        entry = self.state.entry
+        return part.ndim >= 2 and part.shape[-1] == entry.shape[-1] and part.numel() == entry.numel()
+
+    def _whole(self, args: tuple[Any, ...]) -> bool:
+        """Whether both terms of a sum have the stream's shape."""
+        terms = args[:2]
+        return all(isinstance(part, torch.Tensor) and self._is_stream(part) for part in terms) and (
+            terms[0].shape == terms[1].shape
+        )
+
+    def _norms(self, part: torch.Tensor) -> Norms:
+        return torch.linalg.vector_norm(part.float(), dim=-1).reshape(self.shape)
+
+
+def _split(state: _State, part: torch.Tensor, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
+    """The attention in ``part`` and the rest, copied: later operations may overwrite it."""
+    if _key(part) in state.split:
+        attention, rest = state.split[_key(part)]
+        return factor * attention, factor * rest
+    nothing = torch.zeros_like(part)
+    whole = factor * part
+    return (whole, nothing) if _key(part) in state.attended else (nothing, whole)
+
+
+def _forget(state: _State, output: torch.Tensor) -> None:
+    """A sum written into one of its terms takes the term's place."""
+    state.attended.discard(_key(output))
+    state.split.pop(_key(output), None)
+    state.streams.pop(_key(output), None)
+
+
+def _key(part: torch.Tensor) -> int:
+    return part.untyped_storage().data_ptr()
+
+
+def _tensors(value: object) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from _tensors(part)
+
+
+def _scales(args: tuple[Any, ...]) -> bool:
+    """Whether a product is with one number."""
+    factor = args[1]
+    return not isinstance(factor, torch.Tensor) or factor.numel() == 1
+
+
+def _like_a_norm(part: torch.nn.Module) -> bool:
+    """A module without children and with vectors for weights, if any: norms, and what changes nothing."""
+    return not any(part.children()) and all(weight.ndim <= 1 for weight in part.parameters())
