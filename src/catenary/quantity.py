@@ -41,6 +41,65 @@ SCALAR_GRADIENT = QUANTITIES.register(
     ),
 )
 
+LOGIT_JACOBIAN = QUANTITIES.register(
+    "logit-jacobian-norm",
+    Quantity(
+        "logit-jacobian-norm",
+        "||d z_L / d e_j||_F",
+        "Frobenius norm of the derivative of all logits at the last position with respect to the input embedding at "
+        "position j",
+        True,
+    ),
+)
+
+ANSWER_GRADIENT = QUANTITIES.register(
+    "answer-gradient",
+    Quantity(
+        "answer-gradient",
+        "|d log p(a) / d e_j|",
+        "norm of the gradient of the log-probability of one answer token at the last position with respect to the "
+        "input embedding at position j",
+        True,
+    ),
+)
+
+STREAM_JACOBIAN = QUANTITIES.register(
+    "stream-jacobian-norm",
+    Quantity(
+        "stream-jacobian-norm",
+        "||d h^t_L / d h^s_j||_F",
+        "Frobenius norm of the derivative of the last position's residual stream at one layer with respect to the "
+        "stream (or the input embedding) at position j of an earlier one; which layers, its provenance says",
+        True,
+    ),
+)
+
+PATHWAY_NORM = QUANTITIES.register(
+    "pathway-norm",
+    Quantity(
+        "pathway-norm",
+        "||J_j^paths||_F",
+        "Frobenius norm of the part of d h_L / d e_j that runs through some paths of every layer only; which, its "
+        "condition says",
+        True,
+    ),
+)
+
+RELATIVE: dict[Quantity, Quantity] = {
+    base: QUANTITIES.register(
+        f"relative-{base.name}",
+        Quantity(
+            f"relative-{base.name}",
+            f"rms(e) {base.symbol}",
+            f"{base.definition}; times the root mean square of one entry of what enters, so that a step is counted in "
+            "units of its size",
+            base.absolute,
+        ),
+    )
+    for base in (JACOBIAN_NORM, SCALAR_GRADIENT, LOGIT_JACOBIAN, ANSWER_GRADIENT, STREAM_JACOBIAN)
+}
+"""The same with respect to inputs in units of their own root mean square, for networks of different scales."""
+
 PATH_WEIGHT = QUANTITIES.register(
     "path-weight",
     Quantity(
