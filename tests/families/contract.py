@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import catenary as ct
-from catenary.architecture import Architecture, Branch, Embedding, HeadGroup, Layer, Step
+from catenary.architecture import Architecture, Branch, Embedding, FeedForward, HeadGroup, Layer, Recurrence, Step
 from catenary.architecture import Attention as Heads
 from families.case import LENGTH, Case
 
@@ -80,15 +80,16 @@ def _plain_steps(layer: Layer, architecture: Architecture) -> list[Step]:
     parts: list[Branch | Step] = [*layer.branches, *layer.steps]
     found = [norm for part in parts for norm in (part.before, part.after)]
     norm = next(norm for norm in (architecture.final_norm, *found) if norm)
+    heads = next(mix for layer in architecture.layers for mix in layer.attentions)
     steps = []
     for branch in layer.branches:
-        mix = branch.mix
+        mix = heads if isinstance(branch.mix, Recurrence) else branch.mix
         if isinstance(mix, Heads):
             mix = replace(
                 mix, groups=(HeadGroup(mix.heads),), softcap=None, sink=None, gate=None, latent=None,
                 output_std=mix.value_std,
             )  # fmt: skip
-        else:
+        elif isinstance(mix, FeedForward):
             mix = replace(mix, experts=None, gate=None, limit=None, offset=0.0)
         steps.append(Step((Branch(mix, before=norm),)))
     return steps

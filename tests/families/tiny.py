@@ -8,8 +8,11 @@ from families.dense import DENSE_CASES
 from families.experts import EXPERT_CASES
 from families.latent import LATENT_CASES
 from families.learned import LEARNED_CASES
+from families.recurrent import RECURRENT_CASES
 
-TINY: dict[str, Case] = {**DENSE_CASES, **LEARNED_CASES, **DECODER_CASES, **EXPERT_CASES, **LATENT_CASES}
+TINY: dict[str, Case] = {
+    **DENSE_CASES, **LEARNED_CASES, **DECODER_CASES, **EXPERT_CASES, **LATENT_CASES, **RECURRENT_CASES,
+}  # fmt: skip
 
 
 def type_of(name: str) -> str:

@@ -15,7 +15,6 @@ from catenary.architecture.kernels import Alibi, Causal, Chunk, HeadGroup, Kerne
 from catenary.architecture.layers import (
     Branch,
     Layer,
-    Norm,
     Step,
     parallel,
     post_branch,
@@ -24,6 +23,8 @@ from catenary.architecture.layers import (
     sandwich,
 )
 from catenary.architecture.network import Architecture
+from catenary.architecture.norms import Norm
+from catenary.architecture.recurrent import LinearAttention, Recurrence, ShortConvolution, StateSpace, Steps
 
 __all__ = [
     "Alibi",
@@ -40,12 +41,17 @@ __all__ = [
     "Kernel",
     "Latent",
     "Layer",
+    "LinearAttention",
     "Norm",
     "Prefix",
+    "Recurrence",
     "Rotary",
+    "ShortConvolution",
     "Sink",
     "Sinusoid",
+    "StateSpace",
     "Step",
+    "Steps",
     "Window",
     "parallel",
     "post_branch",

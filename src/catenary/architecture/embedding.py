@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from catenary.architecture.layers import Norm
+from catenary.architecture.norms import Norm
 
 
 @dataclass(frozen=True)

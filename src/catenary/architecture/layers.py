@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from catenary.architecture.attention import Attention
 from catenary.architecture.feed_forward import FeedForward
+from catenary.architecture.norms import Norm
+from catenary.architecture.recurrent import Recurrence
 from catenary.errors import NotApplicable
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Norm:
-    """A normalisation: ``rms`` (no mean removed) or ``layer``, as initialised (weight 1, bias 0)."""
-
-    kind: Literal["rms", "layer"]
-    epsilon: float
-
-
-@dataclass(frozen=True)
 class Branch:
     """What is added to the residual stream x: scale * after(mix(before(x))); a norm that is None is left out."""
 
-    mix: Attention | FeedForward
+    mix: Attention | FeedForward | Recurrence
     before: Norm | None = None
     after: Norm | None = None
     scale: float = 1.0
@@ -66,6 +60,11 @@ class Layer:
         return tuple(branch.mix for branch in self.branches if isinstance(branch.mix, FeedForward))
 
     @property
+    def recurrences(self) -> tuple[Recurrence, ...]:
+        """All that mixes positions in this layer without a softmax."""
+        return tuple(branch.mix for branch in self.branches if isinstance(branch.mix, Recurrence))
+
+    @property
     def attention(self) -> Attention:
         """The attention of this layer; ``NotApplicable`` where it has none or several."""
         return _only(self.attentions, "attention")
@@ -84,33 +83,36 @@ class Layer:
         """This layer with another attention or feed-forward network in place of each of its own."""
 
         def changed(branch: Branch) -> Branch:
-            new = attention if isinstance(branch.mix, Attention) else feed_forward
-            return branch if new is None else replace(branch, mix=new)
+            if isinstance(branch.mix, Attention):
+                return branch if attention is None else replace(branch, mix=attention)
+            if isinstance(branch.mix, FeedForward):
+                return branch if feed_forward is None else replace(branch, mix=feed_forward)
+            return branch
 
         return Layer(tuple(replace(step, branches=tuple(map(changed, step.branches))) for step in self.steps))
 
 
-def pre_norm(attention: Attention, feed_forward: FeedForward, norm: Norm, scale: float = 1.0) -> Layer:
+def pre_norm(attention: Attention | Recurrence, feed_forward: FeedForward, norm: Norm, scale: float = 1.0) -> Layer:
     """x + scale * attention(norm(x)), then x + scale * feed_forward(norm(x)): Llama, GPT-2 and most others."""
     return Layer(tuple(Step((Branch(mix, before=norm, scale=scale),)) for mix in (attention, feed_forward)))
 
 
-def parallel(attention: Attention, feed_forward: FeedForward, norm: Norm) -> Layer:
+def parallel(attention: Attention | Recurrence, feed_forward: FeedForward, norm: Norm) -> Layer:
     """x + attention(norm(x)) + feed_forward(norm(x)): GPT-NeoX, GPT-J, Phi, Falcon, Cohere."""
     return Layer((Step((Branch(attention, before=norm), Branch(feed_forward, before=norm))),))
 
 
-def sandwich(attention: Attention, feed_forward: FeedForward, norm: Norm) -> Layer:
+def sandwich(attention: Attention | Recurrence, feed_forward: FeedForward, norm: Norm) -> Layer:
     """x + norm(attention(norm(x))), then x + norm(feed_forward(norm(x))): Gemma 2 and 3, GLM 4."""
     return Layer(tuple(Step((Branch(mix, before=norm, after=norm),)) for mix in (attention, feed_forward)))
 
 
-def post_branch(attention: Attention, feed_forward: FeedForward, norm: Norm) -> Layer:
+def post_branch(attention: Attention | Recurrence, feed_forward: FeedForward, norm: Norm) -> Layer:
     """x + norm(attention(x)), then x + norm(feed_forward(x)): OLMo 2 and 3, EXAONE 4."""
     return Layer(tuple(Step((Branch(mix, after=norm),)) for mix in (attention, feed_forward)))
 
 
-def post_norm(attention: Attention, feed_forward: FeedForward, norm: Norm) -> Layer:
+def post_norm(attention: Attention | Recurrence, feed_forward: FeedForward, norm: Norm) -> Layer:
     """norm(x + attention(x)), then norm(x + feed_forward(x)): the first transformers, OPT-350m."""
     return Layer(tuple(Step((Branch(mix),), after=norm) for mix in (attention, feed_forward)))
 

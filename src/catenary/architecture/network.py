@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from catenary.architecture.embedding import Embedding
-from catenary.architecture.layers import Layer, Norm
+from catenary.architecture.layers import Layer
+from catenary.architecture.norms import Norm
 
 
 @dataclass(frozen=True)

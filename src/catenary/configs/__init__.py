@@ -33,6 +33,7 @@ from catenary.configs import inner_norm as inner_norm
 from catenary.configs import kolibri as kolibri
 from catenary.configs import laguna as laguna
 from catenary.configs import layer_norm as layer_norm
+from catenary.configs import lfm2 as lfm2
 from catenary.configs import llama as llama
 from catenary.configs import llama4 as llama4
 from catenary.configs import mimo as mimo

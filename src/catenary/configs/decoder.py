@@ -17,6 +17,7 @@ from catenary.architecture import (
     Kernel,
     Layer,
     Norm,
+    Recurrence,
     pre_norm,
 )
 from catenary.configs import limits
@@ -26,7 +27,7 @@ from catenary.configs.initial import initial_std, uniform_initialisation
 from catenary.configs.rotary import Turning, read_turning
 from catenary.errors import invalid
 
-Block = Callable[[Attention, FeedForward, Norm], Layer]
+Block = Callable[[Attention | Recurrence, FeedForward, Norm], Layer]
 """How attention, feed-forward network and norm make a layer: ``pre_norm``, ``parallel``, ``sandwich``, ..."""
 
 

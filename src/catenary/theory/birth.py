@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.architecture import Architecture, Attention, Branch
+from catenary.architecture import Architecture, Attention, Branch, FeedForward
 from catenary.errors import invalid
 from catenary.theory.attention.mixer import PositionsOf, attention_mixer
 from catenary.theory.embedding import Start
@@ -21,6 +21,7 @@ from catenary.theory.mixers import Mixer
 from catenary.theory.positions.kernels import operator
 from catenary.theory.positions.pairs import Pairs, Singles
 from catenary.theory.positions.portions import PortionsOf, each
+from catenary.theory.recurrent.mixer import recurrent_mixer
 from catenary.theory.steps import Move, Part, PassedMove
 
 FULL_TAPE = 1 << 30
@@ -100,7 +101,9 @@ def mixers(
             return attention_mixer(
                 branch.mix, width, positions_of, coupling, finite_width, normalised, portions_of
             )
-        return FeedForwardMixer(branch.mix, width, branch.before is not None)
+        if isinstance(branch.mix, FeedForward):
+            return FeedForwardMixer(branch.mix, width, branch.before is not None)
+        return recurrent_mixer(branch.mix, width, positions_of)
 
     return mixer_of
 

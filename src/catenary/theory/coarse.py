@@ -8,10 +8,19 @@ from functools import cache
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.architecture import Architecture, Kernel, Window
+from catenary.architecture import (
+    Architecture,
+    Attention,
+    Kernel,
+    Layer,
+    Recurrence,
+    ShortConvolution,
+    StateSpace,
+    Window,
+)
 from catenary.theory.birth import birth_energies, mixers
 from catenary.theory.embedding import Start, embedded
-from catenary.theory.positions.grid import Grid, group_positions, make_grid
+from catenary.theory.positions.grid import TAIL, Grid, group_positions, make_grid
 from catenary.theory.positions.groups import Groups, positions
 from catenary.theory.positions.portions import merged
 
@@ -40,7 +49,7 @@ def coarse_energies(
         grid: other groups than those of ``make_grid``.
     """
     reached = int(min(reach(architecture), length))
-    grid = grid or make_grid(kernels(architecture), reached)
+    grid = grid or make_grid(kernels(architecture), reached, tail=TAIL + convolved(architecture))
     start = coarse_start(architecture, grid, repeat_probability)
     positions_of = cache(lambda kernel: positions(kernel, grid))
     values = birth_energies(architecture, start, mixers(architecture, positions_of, coupling, finite_width, merged))
@@ -65,13 +74,36 @@ def _with_near(start: Start, grid: Grid) -> Start:
 
 
 def reach(architecture: Architecture) -> float:
-    """How many positions the last one depends on: 1 + sum of (w - 1) over layers of windows, else infinity."""
-    widths = [
-        max(group.kernel.width if isinstance(group.kernel, Window) else np.inf for group in attention.groups)
-        for layer in architecture.layers
-        for attention in layer.attentions
-    ]
-    return float(1 + sum(width - 1 for width in widths))
+    """How many positions the last one depends on: 1 + sum of (w - 1) over layers of windows, else infinity.
+
+    A layer that mixes by a convolution alone has its taps for w; one without any mixing does not count.
+    """
+    return float(1 + sum(max((_width(mix) - 1 for mix in mixing(layer)), default=0) for layer in architecture.layers))
+
+
+def convolved(architecture: Architecture) -> int:
+    """How many positions behind the last one its convolutions reach, one after the other."""
+    taps = (max((mix.taps - 1 for mix in mixing(layer) if isinstance(mix, Convolved)), default=0)
+            for layer in architecture.layers)  # fmt: skip
+    return sum(taps)
+
+
+def mixing(layer: Layer) -> tuple[Attention | Recurrence, ...]:
+    """All that mixes positions in a layer."""
+    return (*layer.attentions, *layer.recurrences)
+
+
+Convolved = ShortConvolution | StateSpace
+"""What has taps."""
+
+
+def _width(mix: Attention | Recurrence) -> float:
+    """How many positions a query sees in one layer."""
+    if isinstance(mix, ShortConvolution):
+        return mix.taps
+    if not isinstance(mix, Attention):
+        return np.inf
+    return max(group.kernel.width if isinstance(group.kernel, Window) else np.inf for group in mix.groups)
 
 
 def kernels(architecture: Architecture) -> frozenset[Kernel]:

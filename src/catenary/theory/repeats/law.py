@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from catenary.architecture import Architecture, Attention, Branch, Causal, Kernel, Rotary, Window
+from catenary.architecture import Architecture, Attention, Branch, Causal, Kernel, Recurrence, Rotary, Window
 from catenary.errors import NotApplicable
 from catenary.theory.attention.gates import Gated
 from catenary.theory.attention.scores import Scores
@@ -69,6 +69,8 @@ def grouped_mixers(architecture: Architecture, group_mixer: GroupMixer) -> MakeM
     @cache
     def mixer_of(branch: Branch) -> Mixer:
         attention = branch.mix
+        if isinstance(attention, Recurrence):
+            raise NotApplicable(f"repeated tokens have no law where a layer mixes by a {type(attention).__name__}")
         if not isinstance(attention, Attention):
             return feed_forward(branch)
         own_norm = attention.qk_norm and branch.before is None

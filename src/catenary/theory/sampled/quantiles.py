@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.architecture import Architecture, Attention, Branch
+from catenary.architecture import Architecture, Attention, Branch, FeedForward
 from catenary.blocks import regions
 from catenary.errors import NotApplicable, invalid
 from catenary.profile import Profile
 from catenary.protocols import TokenLaw
 from catenary.quantity import JACOBIAN_NORM
 from catenary.reading import align, number
-from catenary.theory.birth import birth_energies, check_exact_memory
+from catenary.theory.birth import birth_energies, check_exact_memory, singles
 from catenary.theory.embedding import Start, embedded
 from catenary.theory.feed_forward.mixer import FeedForwardMixer
 from catenary.theory.mixers import Mixer
+from catenary.theory.recurrent.mixer import recurrent_mixer
 from catenary.theory.sampled.attention import SampledAttention
 from catenary.theory.sampled.heads import HeadLaw
 

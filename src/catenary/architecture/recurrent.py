@@ -1,0 +1,82 @@
+"""Layers that mix positions without a softmax: short convolutions, linear attention with a decay, state spaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from catenary.architecture.attention import Gate
+from catenary.architecture.norms import Norm
+
+
+@dataclass(frozen=True)
+class ShortConvolution:
+    """W_out (c * conv(b * x)) with b, c and x linear in the input: a kernel of ``taps`` weights per channel.
+
+    ``width`` counts the channels, ``tap_std`` is the kernels' weights' std.
+    """
+
+    width: int
+    taps: int
+    input_std: float
+    tap_std: float
+    output_std: float
+
+
+@dataclass(frozen=True)
+class LinearAttention:
+    """Attention without a softmax: o_i = sum over j <= i of (q_i . k_j) exp(-slope (i - j)) v_j, one slope per head.
+
+    Queries, keys and values are ``activation`` of linear maps of the input. The outputs of all heads together pass
+    ``norm``, are multiplied by ``gate`` and then by W_out.
+    """
+
+    slopes: tuple[float, ...]
+    head_dim: int
+    activation: str
+    input_std: float
+    output_std: float
+    norm: Norm
+    gate: Gate
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Step sizes softplus(w . x + b), cut to ``limits``; b is ``bias``, or makes them log-uniform over ``range``.
+
+    ``range`` is what the step sizes are at w . x = 0.
+    """
+
+    bias: float = 0.0
+    range: tuple[float, float] | None = None
+    limits: tuple[float, float] = (0.0, float("inf"))
+
+
+@dataclass(frozen=True)
+class StateSpace:
+    """Mamba 2: o_i = sum over j <= i of (c_i . b_j) exp(-rate sum over j < l <= i of t_l) t_j x_j + skip x_i.
+
+    b, c and x are ``activation`` of a convolution over ``taps`` tokens of linear maps of the input, t the ``steps`` of
+    each head. Head h of 1, ..., ``heads`` has the rate h; ``groups`` of heads share b and c of ``state`` entries. The
+    outputs are multiplied by silu(W x), before or behind ``norm`` over each group's channels (None: no norm).
+    ``input_scales`` multiply x, b, c, t's w . x and the gate's input.
+    """
+
+    heads: int
+    head_dim: int
+    groups: int
+    state: int
+    taps: int
+    activation: str
+    input_std: float
+    tap_std: float
+    output_std: float
+    steps: Steps
+    norm: Norm | None
+    norm_at: Literal["behind gate", "before gate"] = "behind gate"
+    skip: float = 1.0
+    input_scales: tuple[float, float, float, float, float] = (1.0, 1.0, 1.0, 1.0, 1.0)
+
+
+Recurrence = ShortConvolution | LinearAttention | StateSpace
+"""What mixes positions without a softmax."""

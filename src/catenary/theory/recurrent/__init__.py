@@ -1,0 +1,1 @@
+"""Mixers of layers without a softmax: convolutions over a few tokens, decaying states."""
