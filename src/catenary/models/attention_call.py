@@ -1,0 +1,104 @@
+"""One softmax attention of one layer, as it was computed: rows of its weights, a block at a time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jaxtyping import Float
+
+from catenary.models.extra import torch
+
+BLOCK = 64
+"""Query rows computed at once: at L = 2048 and 9 heads, a block of float32 weights is 4.7 MB."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionCall(ABC):
+    """The attention of n sequences of L tokens in one layer, heads h, queries i, keys j, all counted from 0.
+
+    Attributes:
+        layer: index of the layer.
+        module: name of the module inside the layer in which it happened, e.g. ``self_attn``.
+        heads: query heads H.
+        length: tokens L.
+        value: the values, (n, key/value heads, L, d_v); None where the product with them was not seen.
+    """
+
+    layer: int
+    module: str
+    heads: int
+    length: int
+    value: Float[torch.Tensor, "n kv L d_v"] | None
+
+    @abstractmethod
+    def rows(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows L"]:
+        """Weights of the queries ``start`` to ``stop - 1``, in float32 or wider, detached.
+
+        A row sums to 1, to less where a learned sink takes part of the softmax and is dropped, and to 0 for a query
+        that sees nothing (padding).
+        """
+
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[int, Float[torch.Tensor, "n H rows L"]]]:
+        """(first query, rows) over all queries."""
+        for start in range(0, self.length, size):
+            yield start, self.rows(start, min(start + size, self.length))
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredCall(AttentionCall):
+    r"""Weights \(\mathrm{softmax}_j(s\,q_i k_j + b_{ij})\) of a fused kernel, which never forms them itself.
+
+    ``bias`` is boolean (True = seen) or added to the logits; ``scale`` is s.
+    """
+
+    query: Float[torch.Tensor, "n H L d_k"]
+    key: Float[torch.Tensor, "n kv L d_k"]
+    scale: float
+    bias: torch.Tensor | None
+    causal: bool
+
+    def rows(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows L"]:
+        """As in ``AttentionCall``."""
+        logits = self.logits(start, stop)
+        weights = torch.softmax(logits, dim=-1)
+        return torch.where((logits > -torch.inf).any(-1, keepdim=True), weights, 0.0)
+
+    def logits(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows L"]:
+        """What the softmax is taken of, -inf where a key is hidden."""
+        logits = self.scale * self.products(start, stop)
+        bias = self.bias
+        if bias is not None:
+            part = bias[..., start:stop, :] if bias.shape[-2] > 1 else bias
+            logits = logits.masked_fill(~part, -torch.inf) if part.dtype == torch.bool else logits + part
+        if self.causal:
+            later = torch.arange(self.length, device=logits.device) > torch.arange(
+                start, stop, device=logits.device
+            ).unsqueeze(-1)
+            logits = logits.masked_fill(later, -torch.inf)
+        return logits
+
+    def products(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows L"]:
+        """Unscaled q_i . k_j of some queries with all keys; neighbouring query heads share a key head."""
+        query, key = wide(self.query[:, :, start:stop]), wide(self.key)
+        batch, heads, count, size = query.shape
+        shared = query.reshape(batch, key.shape[1], heads // key.shape[1] * count, size)
+        return (shared @ key.transpose(-1, -2)).reshape(batch, heads, count, self.length)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenCall(AttentionCall):
+    """Weights that the network's own code formed."""
+
+    weights: Float[torch.Tensor, "n H L L"]
+
+    def rows(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows L"]:
+        """As in ``AttentionCall``."""
+        return wide(self.weights[:, :, start:stop])
+
+
+def wide(tensor: torch.Tensor) -> torch.Tensor:
+    """In float32 unless it is float64, detached."""
+    kept = tensor.detach()
+    return kept if kept.dtype == torch.float64 else kept.float()
