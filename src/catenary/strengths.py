@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import stdev
 from typing import Any, Literal
 
 from catenary.errors import invalid
@@ -127,6 +128,52 @@ class Strengths:
         """One line: label and sums."""
         sums = ", ".join(f"{branch} {number(self.total(branch))}" for branch in self.branches)
         return f"Strengths({self.label!r}, sums: {sums})"
+
+
+def pooled_strengths(parts: Sequence[Strengths], label: str) -> Strengths:
+    """The mean over several networks of one architecture, with standard errors over networks.
+
+    Raises:
+        InvalidInput: no network, or networks of unlike branches or lengths.
+    """
+    if not parts:
+        raise invalid("parts", "must hold at least one network", "none")
+    if len({(part.length, tuple((row.layer, row.branch) for row in part.rows)) for part in parts}) != 1:
+        raise invalid("parts", "must have the same layers and length", [part.label for part in parts])
+    sums = {branch: _error([part.total(branch) for part in parts]) for branch in parts[0].branches}
+    return Strengths(
+        label,
+        parts[0].length,
+        tuple(_pooled(rows) for rows in zip(*(part.rows for part in parts), strict=True)),
+        {branch: error for branch, error in sums.items() if error is not None},
+        tuple(dict.fromkeys(statement for part in parts for statement in part.statements)),
+        {"networks": [dict(part.provenance) for part in parts]},
+    )
+
+
+def _pooled(rows: tuple[Strength, ...]) -> Strength:
+    def mean(values: list[float]) -> float:
+        return sum(values) / len(values)
+
+    strength = mean([row.strength for row in rows])
+    spreads = [row.token_sd for row in rows if row.token_sd is not None]
+    within = mean([spread**2 for spread in spreads]) if spreads else 0.0
+    between = mean([(row.strength - strength) ** 2 for row in rows])
+    return Strength(
+        rows[0].layer,
+        rows[0].branch,
+        strength,
+        mean([row.energy for row in rows]),
+        mean([row.stream**2 for row in rows]) ** 0.5,
+        mean([row.added**2 for row in rows]) ** 0.5,
+        (within + between) ** 0.5 if spreads else None,
+        _error([row.strength for row in rows]) if len(rows) > 1 else rows[0].standard_error,
+    )
+
+
+def _error(values: list[float]) -> float | None:
+    """Standard error of the mean; None for one value alone."""
+    return stdev(values) / len(values) ** 0.5 if len(values) > 1 else None
 
 
 def _optional(value: float | None) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from catenary.cli import atlas, compare, doctor, kinetic, measure, predict, profile, report
+from catenary.cli import atlas, compare, doctor, kinetic, measure, predict, profile, report, strengths
 from catenary.cli.app import app, main
 
-__all__ = ["app", "atlas", "compare", "doctor", "kinetic", "main", "measure", "predict", "profile", "report"]
+__all__ = [
+    "app", "atlas", "compare", "doctor", "kinetic", "main", "measure", "predict", "profile", "report", "strengths",
+]  # fmt: skip

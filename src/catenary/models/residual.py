@@ -29,17 +29,17 @@ COPIES = frozenset({aten._to_copy.default, aten.clone.default, aten.contiguous.d
 PRODUCTS = frozenset({aten.mul.Tensor, aten.mul_.Tensor, aten.mul.Scalar})
 NORMS = frozenset({aten.native_layer_norm.default})
 
-Norms = Float[torch.Tensor, "n L"]
+Sizes = Float[torch.Tensor, "n L"]
 
 
 @dataclass(frozen=True, eq=False)
 class Addition:
-    """One branch of one layer: per token, the norm of the stream it is added to (what is kept of it), and its own."""
+    """One branch of one layer: per token, the rms of the stream it is added to (what is kept of it), and its own."""
 
     layer: int
     branch: Branch
-    stream: Norms
-    added: Norms
+    stream: Sizes
+    added: Sizes
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def additions(anatomy: Anatomy, shape: tuple[int, int], receive: Callable[[Addit
 class _Stream:
     """A stream tensor: what was kept where its step began, and whether anything but a sum has read it."""
 
-    kept: Norms | None = None
+    kept: Sizes | None = None
     read: bool = False
 
 
@@ -177,10 +177,10 @@ class _Trace(TorchDispatchMode):
         stream, added, scale = (left, right, factor) if left_key in state.streams else (right, left, 1.0)
         known = state.streams[_key(stream)]
         weight = factor if stream is right else 1.0
-        kept = known.kept if known.kept is not None and not known.read else weight * self._norms(stream)
+        kept = known.kept if known.kept is not None and not known.read else weight * self._rms(stream)
         for branch, part in zip(("attention", "feed-forward"), _split(state, added, scale), strict=True):
             if bool(part.any()):
-                state.found.append(Addition(state.layer, branch, kept, self._norms(part)))  # type: ignore[arg-type]
+                state.found.append(Addition(state.layer, branch, kept, self._rms(part)))  # type: ignore[arg-type]
         output = func(*args, **named)
         _forget(state, output)
         state.streams[_key(output)] = _Stream(kept)
@@ -192,10 +192,10 @@ class _Trace(TorchDispatchMode):
         keys = {_key(part) for part in inputs}
         results = [part for part in _tensors(output) if _key(part) not in keys or func in PRODUCTS]
         # A view reads nothing, and a copy or a factor of the stream is the stream.
-        carried = func in COPIES or func in NORMS or (func in PRODUCTS and _scales(args))
-        if carried and results and inputs:
-            factor = args[1] if func in PRODUCTS else None
-            self._carry(inputs[0], results[0], factor)
+        if func in PRODUCTS and results and (scaled := _scaled(args)) is not None:
+            self._carry(scaled[0], results[0], scaled[1])
+        elif (func in COPIES or func in NORMS) and results and inputs:
+            self._carry(inputs[0], results[0])
         elif results:
             for key in keys & set(state.streams):
                 state.streams[key].read = True
@@ -234,8 +234,8 @@ class _Trace(TorchDispatchMode):
             terms[0].shape == terms[1].shape
         )
 
-    def _norms(self, part: torch.Tensor) -> Norms:
-        return torch.linalg.vector_norm(part.float(), dim=-1).reshape(self.shape)
+    def _rms(self, part: torch.Tensor) -> Sizes:
+        return (torch.linalg.vector_norm(part.float(), dim=-1) / part.shape[-1] ** 0.5).reshape(self.shape)
 
 
 def _split(state: _State, part: torch.Tensor, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -267,10 +267,14 @@ def _tensors(value: object) -> Iterator[torch.Tensor]:
             yield from _tensors(part)
 
 
-def _scales(args: tuple[Any, ...]) -> bool:
-    """Whether a product is with one number."""
-    factor = args[1]
-    return not isinstance(factor, torch.Tensor) or factor.numel() == 1
+def _scaled(args: tuple[Any, ...]) -> tuple[torch.Tensor, Any] | None:
+    """Tensor and factor of a product with one number, or with one per channel; None for another product."""
+    for part, factor in (args, args[::-1]):
+        if not isinstance(part, torch.Tensor) or part.ndim < 2:
+            continue
+        if not isinstance(factor, torch.Tensor) or factor.numel() == 1 or factor.shape == part.shape[-1:]:
+            return part, factor
+    return None
 
 
 def _like_a_norm(part: torch.nn.Module) -> bool:

@@ -10,7 +10,7 @@ from catenary.errors import InvalidInput
 from catenary.provenance import versions
 from catenary.store import Run, read_record, read_run
 
-RESULTS = ("result.json", "variation.json", "sensitivities.json", "atlas.json")
+RESULTS = ("result.json", "variation.json", "sensitivities.json", "atlas.json", "strengths.json")
 """Files whose presence says that a folder holds a finished result, by the verbs that share a report or a page."""
 
 

@@ -1,0 +1,123 @@
+"""Strengths of one model: predicted at birth, measured untrained, measured trained where the weights are there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from catenary.errors import InvalidInput
+from catenary.reading import align, number
+from catenary.strengths import Strengths, pooled_strengths
+from catenary.study.config import StudyConfig
+from catenary.study.inputs import build_windows
+from catenary.study.measuring import load_net
+from catenary.study.observer import Observer
+from catenary.study.parts import Part
+from catenary.study.source import Source, find_source, with_files
+from catenary.theory.strengths import predicted_strengths
+
+
+@dataclass(frozen=True)
+class StrengthsStudy:
+    """The columns of one study, in order, and what was left out with its reason."""
+
+    model: str
+    columns: tuple[Strengths, ...]
+    skipped: tuple[str, ...] = ()
+
+    def table(self) -> str:
+        """One line per branch and layer with every column's strength, then the sums, and what was left out."""
+        labels = [column.label for column in self.columns]
+        lines = [("  layer", "branch", *labels)]
+        for rows in zip(*(column.rows for column in self.columns), strict=True):
+            lines.append((f"  {rows[0].layer}", rows[0].branch, *(_with(r.strength, r.standard_error) for r in rows)))
+        for branch in self.columns[0].branches:
+            sums = (_with(column.total(branch), column.sum_errors.get(branch)) for column in self.columns)
+            lines.append(("  sum", branch, *sums))
+        for branch in self.columns[0].branches:
+            lines.append(("  sum of a^2/(x^2+a^2)", branch, *(number(c.total_energy(branch)) for c in self.columns)))
+        statements = dict.fromkeys(s for column in self.columns for s in column.statements)
+        heading = f"{self.model}: |a| / (|x| + |a|), mean over {self.columns[0].length} tokens"
+        return "\n".join([heading, align(lines), *(f"  note: {s}" for s in (*statements, *self.skipped))])
+
+    def records(self) -> list[dict[str, Any]]:
+        """One flat record per column, branch and layer."""
+        return [{"model": self.model, **record} for column in self.columns for record in column.records()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain JSON values."""
+        columns = [column.to_dict() for column in self.columns]
+        return {"model": self.model, "columns": columns, "skipped": list(self.skipped)}
+
+
+def study_strengths(config: StudyConfig, nets: int, windows: int, observer: Observer) -> StrengthsStudy:
+    """Predict, measure untrained networks on random vectors, and the trained one on documents.
+
+    Args:
+        config: model, length, seed, documents and how to load.
+        nets: untrained networks, 0 for none.
+        windows: per network.
+        observer: hears what is being done.
+
+    Raises:
+        InvalidInput: what loading and measuring refuse.
+    """
+    source = find_source(config)
+    observer.say(f"{source.located.source}\n{source.architecture.describe()}")
+    columns: list[Strengths] = []
+    skipped: list[str] = []
+    try:
+        columns.append(predicted_strengths(source.architecture, config.length))
+    except InvalidInput as error:
+        skipped.append(f"no prediction: {error}")
+    if nets:
+        part = Part("untrained", "untrained", "untrained", ("random",), nets, windows, 1)
+        columns.append(pooled_strengths(_measured(config, source, part, observer), "untrained"))
+        try:
+            held = with_files(source, config)
+        except InvalidInput as error:
+            skipped.append(f"no trained network: {error}")
+        else:
+            missing = held.no_weights if held.weights is None else held.no_tokenizer if held.tokenizer is None else ""
+            if missing:
+                skipped.append(f"no trained network: {missing}")
+            else:
+                trained = Part("trained", "trained", "pretrained", ("vanilla",), 1, windows, 1)
+                columns.append(replace(_measured(config, held, trained, observer)[0], label="trained"))
+    if not columns:
+        raise InvalidInput(f"nothing to show for {config.model!r}: {'; '.join(skipped)}")
+    return StrengthsStudy(source.located.name, _alike(columns, skipped), tuple(skipped))
+
+
+def _measured(config: StudyConfig, source: Source, part: Part, observer: Observer) -> list[Strengths]:
+    from catenary.measure.strengths import measure_strengths
+
+    (kind,) = part.tokens
+    made = build_windows(kind, config, source, part)
+    found = []
+    observer.begin(part.label, part.nets)
+    try:
+        for net in range(part.nets):
+            chosen = replace(made, ids=made.ids[net * part.windows : (net + 1) * part.windows])
+            model = load_net(config, part, net)
+            found.append(measure_strengths(model, chosen, batch_size=config.batch_size))
+            observer.advance(1)
+    finally:
+        observer.end()
+    return found
+
+
+def _alike(columns: list[Strengths], skipped: list[str]) -> tuple[Strengths, ...]:
+    """The columns with the branches of the last one; a prediction of other branches cannot stand beside it."""
+    kept = []
+    wanted = [(row.layer, row.branch) for row in columns[-1].rows]
+    for column in columns:
+        if [(row.layer, row.branch) for row in column.rows] == wanted:
+            kept.append(column)
+        else:
+            skipped.append(f"{column.label}: other branches than the network that was measured")
+    return tuple(kept)
+
+
+def _with(value: float, error: float | None) -> str:
+    return number(value) if error is None else f"{number(value)} +- {number(error)}"
