@@ -76,7 +76,7 @@ class Replay:
         def stop(stream: Stream) -> None:
             raise _Reached(stream)
 
-        with _before_layers(self.anatomy, lambda call: stop(call.stream)):
+        with before_layers(self.anatomy, lambda call: stop(call.stream)):
             try:
                 run(self.anatomy.backbone, vectors.clone(), self.mask, self.positions)
             except _Reached as reached:
@@ -199,7 +199,7 @@ def _record(
 
     handles = [part.register_forward_hook(after) for part in set(anatomy.layers)]
     try:
-        with _before_layers(anatomy, before):
+        with before_layers(anatomy, before):
             stream = anatomy.stream(vectors.clone(), mask, positions)
     finally:
         for handle in handles:
@@ -218,7 +218,7 @@ def _check_arguments(kind: str, number: int, call: LayerCall) -> None:
 
 
 @contextmanager
-def _before_layers(anatomy: Anatomy, see: Callable[[LayerCall], None]) -> Iterator[None]:
+def before_layers(anatomy: Anatomy, see: Callable[[LayerCall], None]) -> Iterator[None]:
     """Call ``see`` with every layer call about to be made."""
     def hook(module: torch.nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         if arguments:
