@@ -46,6 +46,12 @@ def test_fifty_digits(layers: int, mixing: float) -> None:
     np.testing.assert_allclose(cesaro_density(x, layers, mixing), exact, rtol=2e-13)
 
 
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_number_gives_a_number_and_an_array_an_array(layers: int) -> None:
+    assert isinstance(cesaro_density(0.3, layers, 0.5), np.float64)
+    assert cesaro_density(np.array([0.3, 0.4]), layers, 0.5).shape == (2,)
+
+
 def test_scipy_laguerre_polynomial() -> None:
     x = np.linspace(0.01, 1, 100)
     laguerre = 0.2 * 0.8**23 * eval_genlaguerre(23, 1, -0.2 * np.log(1 / x) / 0.8)

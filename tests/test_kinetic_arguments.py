@@ -56,6 +56,7 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: kinetic.heads_profile(0.5, heads=[(1, 1, 1)], t=TWO, M=8), "t must be one number"),  # type: ignore[arg-type]
     (lambda: kinetic.heads_profile(0.5, heads=[(1e308, 1, 1)] * 2, t=2.0, M=8), "the profile must stay below 1e308"),
     (lambda: kinetic.phase_diagram(lam=TWO, t=TWO, beta=TWO, M=8), "beta must be one number"),  # type: ignore[arg-type]
+    (lambda: kinetic.interior_minimum(lam=1e5, beta=1.0, t=1e5, M=8), "values must .* regime has the shape without"),
     (lambda: kinetic.psi(1e300, 1e300), "values must stay below 1e308"),
     (lambda: kinetic.response(1e300, 1.0, 0.5, a=1e300, lam=1.0), "values must stay below 1e308"),
     (lambda: kinetic.response_mass(1e300, 1.0, 0.5, a=1e300, lam=1.0), "the mass e"),

@@ -89,7 +89,9 @@ def test_the_coefficient_of_the_first_order_in_depth(stack: Stack, lam: float) -
     seen = bridge(c=1.7, lam=lam, layers=(500, 1000, 2000, 4000), stack=stack)
     assert seen.fitted_coefficient == pytest.approx(seen.coefficient, abs=1e-4)
     assert seen.order == pytest.approx(1.0, abs=0.02)
-    assert "falls as H^-" in seen.words()
+    worst = int(np.abs(seen.error[-1]).argmax())
+    assert "falls as 1/H" in seen.words()
+    assert f"the exact one {seen.coefficient[worst]:.4g}" in seen.words()
 
 
 def test_printed_coefficients() -> None:
@@ -124,7 +126,7 @@ def test_decays_of_an_architecture() -> None:
         (pytest.approx(0.5), pytest.approx(10.0)), (pytest.approx(0.5), pytest.approx(500.0))
     ]
     assert "lambda = 10 to 500" in two.words()
-    with pytest.raises(NotApplicable, match="2 decays from 10 to 500"):
+    with pytest.raises(NotApplicable, match="2 decays from 10 to 500: choose one; heads lists them with their shares"):
         _ = two.lam
 
 
@@ -196,6 +198,12 @@ def test_refusals() -> None:
     assert birth_kinetics(windowed, 64).lam == 0.0
     with pytest.raises(NotApplicable, match="gated attention"):
         birth_kinetics(_with(plain, gate=Gate(0.02)), 512)
+
+
+@pytest.mark.parametrize("layers", [5, (5,), (6, 5), [[6], [12]]])
+def test_depths_that_are_no_rising_row_are_refused(layers: object) -> None:
+    with pytest.raises(InvalidInput, match="layers must be at least two rising depths"):
+        bridge(c=1.0, lam=0.0, layers=layers)  # type: ignore[arg-type]
 
 
 def _with(architecture: Architecture, **fields: object) -> Architecture:

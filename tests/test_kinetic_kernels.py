@@ -156,6 +156,9 @@ def test_recency_of_profiles_under_any_kernel() -> None:
         (lambda: kinetic.Weighting(lambda x: x * np.nan), r"b must be > 0 on \[0, 1\], also at x = 0, got nan"),
         (lambda: kinetic.Weighting(lambda x: np.ones(3)), "b must give one value per distance"),
         (lambda: kinetic.Weighting(lambda x: 1 + (x > 0.3)), "b must be smooth"),
+        (lambda: kinetic.Weighting(lambda x: (x - 0.33337) ** 2), r"b must be > 0 on \[0, 1\], also at x = 0\.33337"),
+        (lambda: kinetic.Weighting(lambda x: (x - 0.33337) ** 2 - 1e-9), r"b must be > 0 .*at x = 0\.333"),
+        (lambda: kinetic.Exponentials(1.0, 2.0), "shares must be a list as long as decays"),
         (lambda: kinetic.Exponentials([1.0], [-1.0]), r"decays must be >= 0, got -1\.0"),
         (lambda: kinetic.Exponentials([1.0, 0.0], [1.0, 2.0]), r"shares must be > 0, got 0\.0"),
         (lambda: kinetic.Exponentials([1.0], [1.0, 2.0]), "shares must be a list as long as decays"),
@@ -171,6 +174,12 @@ def test_outside_the_domain_one_line_says_so(make: Callable[[], object], message
     with pytest.raises((InvalidInput, NotApplicable), match=message) as caught:
         make()
     assert "\n" not in str(caught.value)
+
+
+def test_a_deep_minimum_is_no_zero() -> None:
+    for gap in (1e-8, 1e-6, 1e-3):
+        assert kinetic.Weighting(lambda x, gap=gap: gap + (x - 0.33337) ** 2).mass(np.float64(1.0)) > 0
+    assert kinetic.Weighting(lambda x: np.ones_like(x)).mass(np.float64(1.0)) == pytest.approx(1.0, rel=1e-14)
 
 
 def test_shapes() -> None:

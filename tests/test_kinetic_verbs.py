@@ -155,10 +155,15 @@ def test_simulate_clusters_and_repeats_itself() -> None:
     assert np.abs(np.sin(first)).max() < 5 * 0.075
 
 
+def unsaid(text: str) -> None:
+    raise AssertionError(text)
+
+
 @pytest.mark.parametrize("estimator", ["adjoint-control", "pair"])
 def test_correlate_meets_the_closed_form(estimator: str) -> None:
     seen = correlate_exhibit(
-        tokens=48, lam=1.0, beta=0.5, t=1.0, M=8, samples=600, estimator=estimator, bins=4, seed=1, progress=quiet  # type: ignore[arg-type]
+        tokens=48, lam=1.0, beta=0.5, t=1.0, M=8, samples=600, estimator=estimator, bins=4, seed=1, progress=quiet,  # type: ignore[arg-type]
+        say=unsaid,
     )
     data = {name: np.array(values, dtype=float) for name, values in columns(seen).items()}
     assert len(data["estimate"]) == 4
@@ -179,7 +184,8 @@ def test_correlate_meets_the_closed_form(estimator: str) -> None:
 @pytest.mark.parametrize(("bins", "points"), [(10, 10), (7, 7), (100, 47)])
 def test_correlate_keeps_the_bins_and_every_source(bins: int, points: int) -> None:
     seen = correlate_exhibit(
-        tokens=48, lam=1.0, beta=0.5, t=1.0, M=8, samples=20, estimator="adjoint", bins=bins, seed=1, progress=quiet
+        tokens=48, lam=1.0, beta=0.5, t=1.0, M=8, samples=20, estimator="adjoint", bins=bins, seed=1, progress=quiet,
+        say=unsaid,
     )
     data = {name: np.array(values, dtype=float) for name, values in columns(seen).items()}
     assert len(data["estimate"]) == points
@@ -191,10 +197,12 @@ def test_correlate_keeps_the_bins_and_every_source(bins: int, points: int) -> No
 
 
 def test_correlate_says_where_the_tokens_are_too_few() -> None:
+    order: list[str] = []
     seen = correlate_exhibit(
         tokens=16, lam=1.0, beta=4.0, t=1.0, M=8, samples=10, estimator="adjoint-control", bins=4, seed=0,
-        progress=quiet,
+        progress=lambda *_: order.append("sampled"), say=order.append,
     )  # fmt: skip
+    assert [order[0].split(" at ")[0], *order[1:]] == ["16 tokens are too few for the closed form", "sampled"]
     assert seen.results["median_relative_stderr"] > 0.01
     assert "16 tokens are too few for the closed form at this time" in seen.verdict
 
@@ -256,6 +264,8 @@ def test_bridge_words_compare_coefficients() -> None:
     assert seen.results["order"] == pytest.approx(1.0, abs=0.02)
     steep = bridge_exhibit(c=1.7, lam=700.0, stack="additive", layers=[6, 12, 24])
     assert "does not yet fall as 1/H" in steep.verdict
+    huge = CliRunner().invoke(app, ["kinetic", "bridge", "--c", "1e6", "--lam", "2", "--layers", "1", "--layers", "2"])
+    assert str(huge.exception) == "the response must stay below 1e308; use a smaller c or later sources"
 
 
 def test_files_are_complete_and_repeat(tmp_path: Path) -> None:

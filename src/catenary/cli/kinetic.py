@@ -151,7 +151,7 @@ def correlate(
     with observing(quiet) as observer:
         found = correlate_exhibit(
             tokens=tokens, lam=lam, beta=beta, t=time, M=vocabulary, samples=samples, bins=bins, seed=seed,
-            estimator=cast("EstimatorName", estimator), progress=bar(observer, "batches"),
+            estimator=cast("EstimatorName", estimator), progress=bar(observer, "batches"), say=observer.say,
         )  # fmt: skip
     _show(found, out, json)
 

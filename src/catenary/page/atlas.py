@@ -49,8 +49,8 @@ def write_atlas(atlas: Atlas, out: Path | str, *, config: Mapping[str, Any] | No
     """Write the atlas into the folder ``out``: ``atlas.html``, ``atlas.csv`` and ``atlas.json``; the page's path.
 
     The page needs nothing else: a table that sorts by any column (by name without scripts), a picture of every
-    profile on one scale, validity, and the knob that moves each index most. The same atlas gives the same bytes. ``config`` says what
-    was asked for, and tells it from another atlas later.
+    profile on one scale, validity, and the knob that moves each index most. The same atlas gives the same bytes.
+    ``config`` says what was asked for, and tells it from another atlas later.
     """
     folder = Path(out)
     make_folder(folder)

@@ -12,6 +12,7 @@ from catenary.kinetic.depth.stacks import Stack, bridge, stack_limit, stack_resp
 from catenary.page import kinetic_charts as charts
 from catenary.page.kinetic import Exhibit, Plate
 from catenary.page.kinetic_charts import POSITIONS
+from catenary.reading import finite
 
 LIMITS: dict[Stack, str] = {
     "additive": "independent uniform tokens, c = a t", "convex": "tokens of one cluster, c = beta e^beta t",
@@ -37,14 +38,7 @@ def bridge_exhibit(
          np.asarray(stack_response(at, c=c, lam=lam, layers=depth, stack=stack)))
         for k, depth in enumerate(depths) if k in (0, len(depths) // 2, len(depths) - 1) or depth == own
     ]  # fmt: skip
-    worst = int(error[-1].argmax())
-    order = float(np.log(error[-2].max() / error[-1].max()) / np.log(depths[-1] / depths[-2]))
-    fall = "falls as 1/H" if abs(order - 1) < 0.1 else f"does not yet fall as 1/H, but with the power {order:.2f} of it"
-    verdict = (
-        f"At {depths[-1]:,} layers the {stack} stack is within {100 * error[-1, worst]:.2g} % of the kinetic closed "
-        f"form; the difference {fall}: at position {seen.sigma0[worst]:g} the fitted coefficient is "
-        f"{seen.fitted_coefficient[worst]:.4g}, the exact one {seen.coefficient[worst]:.4g}"
-    )
+    verdict, order = seen.words(), finite(seen.order)
     plates = (
         Plate("bridge", charts.stacks(at, curves, limit),
               f"Response of {stack} stacks over the source's position, and their limit.",
@@ -69,7 +63,7 @@ def bridge_exhibit(
         numbers=(("total mixing c", f"{c:.4g}"), ("lambda", f"{lam:.4g}"), ("stack", stack), ("limit", LIMITS[stack]),
                  *((f"largest difference at the model's {own} branches", f"{100 * miss.max():.2g} %")
                    for depth, miss in zip(depths, error, strict=True) if depth == own),
-                 ("order in 1/H of the two deepest", f"{order:.3f}")),
+                 ("order in 1/H of the two deepest", "unknown" if order is None else f"{order:.3f}")),
         plates=plates, caption="First order in 1/H", rows=rows,
         columns=("source", "limit", f"H times error, H = {depths[-1]}", "fitted coefficient", "exact coefficient"),
         fields=("layers", "sigma0", "response", "limit", "coefficient"), data=data,

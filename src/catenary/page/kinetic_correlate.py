@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float64, Int64
 
@@ -30,15 +32,21 @@ MOST_HELD = 20_000_000
 
 def correlate_exhibit(
     *, tokens: int, lam: float, beta: float, t: float, M: float, samples: int, estimator: EstimatorName, bins: int,
-    seed: int, progress: Progress,
+    seed: int, progress: Progress, say: Callable[[str], None],
 ) -> Exhibit:
-    """Correlations sampled from the particles, beside the closed form."""
+    """Correlations sampled from the particles, beside the closed form; where N is too small for it, said first."""
     system, readout, time = Circle(tokens, beta, lam), gaussian_readout(M), one_number("time", positive("time", t))
     costly = estimator in ("pair", "conditional")
     runs = samples * (bins if costly else 1)
     check_size(tokens * runs, max(FEWEST, stiffness(beta) * time), MOST_WORK, "samples, tokens, beta or time")
     sources = None if not costly else np.unique(np.ceil((np.arange(bins) + 0.5) / bins * (tokens - 1))) / tokens
     weight = float(retrieval_mass(beta=beta, t=t, M=M)) / tokens
+    few = (
+        f"{tokens:,} tokens are too few for the closed form at this time: its mean over the sources is {weight:.2g} N, "
+        "and should be far below N"
+    )
+    if weight > FEW:
+        say(few)
     parts = max(1, min(10, samples // 200), min(samples // 50, tokens * samples // MOST_HELD))
     sizes = [samples * (k + 1) // parts - samples * k // parts for k in range(parts)]
     seeds = np.random.SeedSequence(seed).generate_state(parts).tolist()
@@ -61,10 +69,7 @@ def correlate_exhibit(
     gap = float(np.median(np.abs(found.value - exact)[known] / np.abs(found.value[known])))
     verdict = f"{samples:,} samples of {tokens:,} tokens give the correlations to {100 * relative:.2g} % (median); "
     if weight > FEW:
-        verdict += (
-            f"{tokens:,} tokens are too few for the closed form at this time: its mean over the sources is "
-            f"{weight:.2g} N, and should be far below N"
-        )
+        verdict += few
     else:
         verdict += (
             f"the limit of many tokens lies {100 * gap:.2g} % away (median), {away:.1f} standard errors (root mean "

@@ -19,8 +19,9 @@ from catenary.store import make_folder, records_csv, write_text
 def write_variation(variation: Variation, out: Path | str, *, config: Mapping[str, Any] | None = None) -> Path:
     """Write ``variation.json``, ``variation.csv`` and the figure into ``out``; the path of what to look at.
 
-    ``config`` says what it was asked for, and tells it from another variation later. The path is ``report.html`` with the profiles where there are at most six, else the figure. The same variation gives
-    the same bytes.
+    ``config`` says what it was asked for, and tells it from another variation later. The path is
+    ``report.html`` with the profiles where there are at most six, else the figure. The same variation gives the same
+    bytes, but for the date in the PDF.
     """
     folder = Path(out)
     make_folder(folder / "figures")

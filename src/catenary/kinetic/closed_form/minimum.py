@@ -20,7 +20,7 @@ from catenary.kinetic.arguments import (
 from catenary.kinetic.closed_form.balance import balance
 from catenary.kinetic.closed_form.modes import profile_modes
 from catenary.kinetic.closed_form.primitives import source_position
-from catenary.kinetic.closed_form.retrieval import retrieval_curvature, retrieval_profile
+from catenary.kinetic.closed_form.retrieval import derivative
 
 REGIMES = ("U", "W", "hump", "primacy")
 """U: primacy, one interior minimum, recency. W: two interior minima or more, then recency (beta above 10, few tokens).
@@ -79,10 +79,13 @@ def interior_minimum(*, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers) -> 
     for part, start, step in brackets:
         decay, b, time, m = columns[:, part]
         distance = balance(profile_modes(b, m), decay).minimum(start, step, time, np.arange(part.size))
-        at, of = source_position(distance, decay), {"lam": decay, "beta": b, "t": time, "M": m}
-        value, end = retrieval_profile(at, **of), retrieval_profile(1.0, **of)
+        at = source_position(distance, decay)
+        value, end, curvature = (
+            derivative(where, decay, b, time, m, order).values("regime has the shape without them; use a smaller t")
+            for where, order in ((at, 0), (1.0, 0), (at, 2))
+        )
         lower = ~(found[1, part] <= value)
-        new = np.array([at, value, retrieval_curvature(at, **of), end - value])
+        new = np.array([at, value, curvature, end - value])
         found[:, part[lower]] = new[:, lower]
     shaped = [plain(column.reshape(shape)) for column in found]
     return InteriorMinimum(shaped[0], shaped[1], shaped[2], shaped[3], words.reshape(shape)[()])

@@ -48,12 +48,12 @@ def retrieval_profile(sigma0: Numbers, *, lam: Numbers, beta: Numbers, t: Number
     >>> retrieval_profile([0.05, 0.25, 1.0], lam=1.0, beta=1.0, t=1.0, M=8).round(6).tolist()
     [1.419804, 1.19547, 1.638251]
     """
-    return plain(_derivative(sigma0, lam, beta, t, M, 0).values("use log_retrieval_profile"))
+    return plain(derivative(sigma0, lam, beta, t, M, 0).values("use log_retrieval_profile"))
 
 
 def log_retrieval_profile(sigma0: Numbers, *, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers) -> Values:
     """Logarithm of ``retrieval_profile``, of any size. Arguments and errors as there, but t > 0."""
-    return plain(_derivative(sigma0, lam, beta, positive("t", t), M, 0).logs())
+    return plain(derivative(sigma0, lam, beta, positive("t", t), M, 0).logs())
 
 
 def retrieval_slope(sigma0: Numbers, *, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers) -> Values:
@@ -61,12 +61,12 @@ def retrieval_slope(sigma0: Numbers, *, lam: Numbers, beta: Numbers, t: Numbers,
 
     The error is about 1e-14 of the larger of its two terms (docs/kinetic.md). Source: derived here.
     """
-    return plain(_derivative(sigma0, lam, beta, t, M, 1).values("use a smaller t"))
+    return plain(derivative(sigma0, lam, beta, t, M, 1).values("use a smaller t"))
 
 
 def retrieval_curvature(sigma0: Numbers, *, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers) -> Values:
     r"""\(d^2S_t/d\sigma_0^2\). Arguments, errors and accuracy as for ``retrieval_slope``. Source: derived here."""
-    return plain(_derivative(sigma0, lam, beta, t, M, 2).values("use a smaller t"))
+    return plain(derivative(sigma0, lam, beta, t, M, 2).values("use a smaller t"))
 
 
 def retrieval_mass(*, beta: Numbers, t: Numbers, M: Numbers) -> Values:
@@ -91,7 +91,8 @@ def retrieval_mass(*, beta: Numbers, t: Numbers, M: Numbers) -> Values:
     return plain(mass)
 
 
-def _derivative(sigma0: Numbers, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers, order: int) -> Scaled:
+def derivative(sigma0: Numbers, lam: Numbers, beta: Numbers, t: Numbers, M: Numbers, order: int) -> Scaled:
+    """The profile (order 0), its slope or its curvature as factor and exponent, of arguments checked here."""
     at = fraction("sigma0", sigma0)
     decay, time = at_least_zero("lam", lam), at_least_zero("t", t)
     b, m = concentration(beta), vocabulary(M)

@@ -74,7 +74,8 @@ class BirthKinetics:
         if len(self.heads) > 1:
             low, high = self.heads[0].lam, self.heads[-1].lam
             raise NotApplicable(
-                f"{self.name} has {len(self.heads)} decays from {low:.4g} to {high:.4g}: choose lam, or use heads"
+                f"{self.name} has {len(self.heads)} decays from {low:.4g} to {high:.4g}: choose one; heads lists "
+                "them with their shares"
             )
         return self.heads[0].lam
 

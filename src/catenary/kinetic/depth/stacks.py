@@ -8,6 +8,7 @@ and lambda is a warp of position. Letting H grow makes the number of attention b
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -38,6 +39,9 @@ a branch mixed with it."""
 STACKS: tuple[Stack, ...] = ("additive", "convex")
 
 _END = np.ones(())
+
+FIRST_ORDER = 0.1
+"""How far the fitted order may be from 1 for a fall as 1/H: twice the depth then takes 46 to 54 % off the error."""
 
 LARGEST_MIXING = 1e100
 """Far beyond it squares leave float64."""
@@ -109,9 +113,7 @@ def stack_response(sigma0: Numbers, *, c: Numbers, lam: Numbers, layers: int, st
             total = total + term
             if (term <= 1e-17 * total).all():
                 break
-    if not np.isfinite(total).all():
-        raise NotApplicable("the response must stay below 1e308; use a smaller c or later sources")
-    return plain(np.exp(kept - decay * (1 - at)) / kernel_mass(_END, decay) * total)
+    return plain(np.exp(kept - decay * (1 - at)) / kernel_mass(_END, decay) * _held(total))
 
 
 def stack_limit(sigma0: Numbers, *, c: Numbers, lam: Numbers, stack: Stack = "additive") -> Values:
@@ -123,10 +125,13 @@ def stack_limit(sigma0: Numbers, *, c: Numbers, lam: Numbers, stack: Stack = "ad
 
     Raises:
         InvalidInput: an argument is out of range.
+        NotApplicable: a value exceeds float64.
     """
     rate = positive("c", c)
     kept = rate if _checked(stack) == "convex" else 0.0
-    return plain(np.exp(log_response(1.0, 1.0, sigma0, a=rate, lam=lam) - kept))
+    with np.errstate(over="ignore"):
+        limit = np.exp(log_response(1.0, 1.0, sigma0, a=rate, lam=lam) - kept)
+    return plain(_held(limit))
 
 
 def depth_coefficient(sigma0: Numbers, *, c: float, lam: float, stack: Stack = "additive") -> Values:
@@ -201,16 +206,26 @@ class Bridge:
 
     @property
     def order(self) -> float:
-        """The power of 1/H with which the largest error falls, from a straight line through the logarithms."""
-        sizes = np.log(np.abs(self.error).max(axis=1))
-        return float(-np.polyfit(np.log(self.layers), sizes, 1)[0])
+        """The power of 1/H with which the largest error falls between the two deepest stacks; it tends to 1.
+
+        NaN where the deepest stack equals its limit in float64.
+        """
+        shallow, deep = np.abs(self.error[-2:]).max(axis=1)
+        return float(np.log(shallow / deep) / np.log(self.layers[-1] / self.layers[-2])) if deep else math.nan
 
     def words(self) -> str:
-        """One sentence."""
-        deepest = float(np.abs(self.error[-1]).max())
+        """One sentence: how close the deepest stack is, and whether the difference falls as theory says, as 1/H."""
+        error = np.abs(self.error[-1])
+        worst = int(error.argmax())
+        close = (
+            f"At {self.layers[-1]:,} layers the {self.stack} stack is within {100 * error[worst]:.2g} % of the kinetic "
+            "closed form; the difference "
+        )
+        if not abs(self.order - 1) < FIRST_ORDER:
+            return f"{close}does not yet fall as 1/H, but with the power {self.order:.2f} of it"
         return (
-            f"At {self.layers[-1]:,} layers the {self.stack} stack is within {100 * deepest:.2g} % of the kinetic "
-            f"closed form; the difference falls as H^-{self.order:.2f}"
+            f"{close}falls as 1/H: at position {self.sigma0[worst]:g} the fitted coefficient is "
+            f"{self.fitted_coefficient[worst]:.4g}, the exact one {self.coefficient[worst]:.4g}"
         )
 
 
@@ -239,9 +254,9 @@ def bridge(
     >>> bool(np.abs(seen.fitted_coefficient - seen.coefficient).max() < 1e-4)
     True
     """
-    depths = [whole("layers", depth, 1) for depth in layers]
+    depths = [whole("layers", depth, 1) for depth in layers] if np.ndim(layers) == 1 else []
     if len(depths) < 2 or any(a >= b for a, b in itertools.pairwise(depths)):
-        raise invalid("layers", "must be at least two rising depths", list(layers))
+        raise invalid("layers", "must be at least two rising depths", layers)
     at = np.atleast_1d(fraction("sigma0", sigma0))
     if at.ndim != 1 or (at >= 1).any():
         raise invalid("sigma0", "must be a row of positions in (0, 1)", at.tolist(), "1 is the residual path's")
@@ -257,6 +272,12 @@ def bridge(
         rate, decay, stack, at, np.array(depths), np.stack(rows), limit,
         np.asarray(depth_coefficient(at, c=rate, lam=decay, stack=stack)),
     )
+
+
+def _held(response: Values) -> Values:
+    if not np.isfinite(response).all():
+        raise NotApplicable("the response must stay below 1e308; use a smaller c or later sources")
+    return response
 
 
 def _checked(stack: Stack) -> Stack:

@@ -17,7 +17,7 @@ from jaxtyping import Complex128, Float64
 
 from catenary.errors import invalid
 from catenary.kinetic.arguments import Numbers, at_least_zero, one_number
-from catenary.kinetic.field.grid import Lines, Positions
+from catenary.kinetic.field.grid import Lines
 from catenary.kinetic.field.layered import Angles, Density, evolve, resolved, spread, started, velocity
 
 Function = Callable[[np.ndarray], np.ndarray]
@@ -84,8 +84,7 @@ def mean_field_correlations(
 
     and C = 0 at the start.
 
-
-    C is carried as \(k_\lambda E\) along a line of Chebyshev nodes behind each source (``mean_field_grid.py``). For the
+    C is carried as \(k_\lambda E\) along a line of Chebyshev nodes behind each source (``grid.py``). For the
     uniform start \(\hat C(n) = g_{a_n}(t, \sigma; \sigma_0)\,\hat\varphi(n)\), ``response``. Errors about 1e-10 at
     lambda = 2, beta = t = 1 (tests: the closed form; the derivative of ``mean_field`` by its start).
     Source: the equations, arXiv 2605.09213, Eq. 1.2 and Section 5; the form in E, derived here
@@ -113,8 +112,8 @@ def mean_field_correlations(
     0.705886
     """
     time = one_number("t", at_least_zero("t", t))
-    grid, space = Angles(angles, beta), Positions.of(positions, lam)
-    lines = Lines.of(sigma0, nodes, space)
+    grid, lines = Angles(angles, beta), Lines.of(sigma0, nodes, positions, lam)
+    space = lines.positions
     tested = np.asarray(function(grid.nodes), dtype=np.complex128)
     if tested.shape != (angles,) or not np.isfinite(tested).all():
         raise invalid("function", "must give one finite number per angle", tested.shape)

@@ -52,8 +52,7 @@ class Positions:
         rule = gauss(count + 16 + int(np.ceil(4 * np.sqrt(decay))))
         weights = rule.weights * np.exp(-decay * nodes[:, None] * (1 - rule.nodes))
         weights = weights / weights.sum(axis=1, keepdims=True)
-        spread = lagrange(nodes, nodes[:, None] * rule.nodes)
-        return cls(decay, nodes, np.einsum("iq,iqj->ij", weights, spread))
+        return cls(decay, nodes, _averages(nodes, rule.nodes, weights))
 
     def reading(self, sigma: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape positions"]:
         """The matrix that interpolates from the nodes."""
@@ -65,6 +64,7 @@ class Lines:
     r"""For each source, nodes in y from 0 to \(Y(1; \sigma_0)\), and what integrates along them.
 
     Attributes:
+        positions: nodes over the whole prompt.
         sigma0: the sources.
         sigma: positions of the nodes; the first is the source, the last is 1.
         kernel: \(k_\lambda(\sigma, \sigma_0)\) there.
@@ -73,6 +73,7 @@ class Lines:
         reading: the matrix that reads the positions' nodes at ``sigma``.
     """
 
+    positions: Positions
     sigma0: Float64[np.ndarray, " sources"]
     sigma: Float64[np.ndarray, "sources nodes"]
     kernel: Float64[np.ndarray, "sources nodes"]
@@ -81,34 +82,43 @@ class Lines:
     reading: Float64[np.ndarray, "sources nodes positions"]
 
     @classmethod
-    def of(cls, sigma0: Numbers, count: int, positions: Positions) -> Lines:
-        """Lines of ``count`` nodes from each source."""
+    def of(cls, sigma0: Numbers, count: int, positions: int, lam: float) -> Lines:
+        """Lines of ``count`` nodes from each source, over ``positions`` nodes of the whole prompt."""
+        space = Positions.of(positions, lam)
         sources = np.atleast_1d(fraction("sigma0", sigma0))
         if sources.ndim != 1:
             raise invalid("sigma0", "must be one position or a row of them", sources.tolist())
         unit = chebyshev(checked_count("nodes", count))
         rule = gauss(count)
-        spread = lagrange(unit, unit[:, None] * rule.nodes)
-        integral = unit[:, None] * np.einsum("q,iqj->ij", rule.weights, spread)
-        lam = np.float64(positions.lam)
-        span = warp_distance(np.float64(1.0), sources, lam)
+        integral = unit[:, None] * _averages(unit, rule.nodes, np.tile(rule.weights, (count, 1)))
+        decay = np.float64(space.lam)
+        span = warp_distance(np.float64(1.0), sources, decay)
         if span.max() > LONGEST:
             raise NotApplicable(
                 f"a line spans log((e^lam - 1)/(e^(lam sigma0) - 1)) <= {LONGEST:g}, got {span.max():.4g}; use a "
                 "smaller lam, a later source, or for uniform starts response, which has no such limit"
             )
-        sigma = source_position(span[:, None] * (1 - unit), lam)
+        sigma = source_position(span[:, None] * (1 - unit), decay)
         # Exact ends; rounding must not put a node before its source.
         sigma = np.clip(sigma, sources[:, None], 1.0)
         sigma[:, 0], sigma[:, -1] = sources, 1.0
-        kernel = np.exp(-lam * (sigma - sources[:, None])) / kernel_mass(sigma, lam)
-        return cls(sources, sigma, kernel, integral, span, positions.reading(sigma))
+        kernel = np.exp(-decay * (sigma - sources[:, None])) / kernel_mass(sigma, decay)
+        return cls(space, sources, sigma, kernel, integral, span, space.reading(sigma))
 
     def integrated(
         self, values: Complex128[np.ndarray, "sources nodes angles"]
     ) -> Complex128[np.ndarray, "sources nodes angles"]:
         r"""\(\int_0^y\) along each line."""
         return np.asarray(np.einsum("s,ij,sj...->si...", self.span, self.integral, values))
+
+
+def _averages(
+    nodes: Float64[np.ndarray, " count"],
+    rule: Float64[np.ndarray, " points"],
+    weights: Float64[np.ndarray, "count points"],
+) -> Float64[np.ndarray, "count count"]:
+    r"""From values on the nodes to \(\sum_q w_{iq} u(x_i s_q)\) at each node \(x_i\)."""
+    return np.asarray(np.einsum("iq,iqj->ij", weights, lagrange(nodes, nodes[:, None] * rule)))
 
 
 def chebyshev(count: int) -> Float64[np.ndarray, " count"]:

@@ -100,8 +100,8 @@ def near_deterministic(
     (0.525931, 0.065988)
     """
     time, b = one_number("t", at_least_zero("t", t)), one_number("beta", concentration(beta))
-    space = Positions.of(positions, lam)
-    lines = Lines.of(sigma0, nodes, space)
+    lines = Lines.of(sigma0, nodes, positions, lam)
+    space = lines.positions
     path = np.broadcast_to(np.asarray(start(space.nodes), dtype=np.float64), (positions,))
     if not np.isfinite(path).all():
         raise invalid("start", "must be finite on [0, 1]", path.tolist())

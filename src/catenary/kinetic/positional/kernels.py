@@ -28,6 +28,12 @@ from catenary.kinetic.closed_form.modes import profile_modes
 from catenary.kinetic.closed_form.primitives import kernel_mass
 from catenary.kinetic.positional.quadrature import fractions
 
+CLOSER = 6
+"""Steps of 16 towards a minimum of b, from 1e-3 down to where a quadratic stops changing in float64."""
+
+HIDDEN = 1e-9
+"""A minimum below this part of b one thousandth to both sides counts as a zero; the steps resolve 1e-12 of it."""
+
 
 @runtime_checkable
 class Weighted(Protocol):
@@ -76,7 +82,7 @@ class Exponentials:
         """Check the two lists."""
         shares, decays = positive("shares", self.shares), at_least_zero("decays", self.decays)
         if shares.ndim != 1 or shares.shape != decays.shape or shares.size == 0:
-            raise invalid("shares", "must be a list as long as decays, with one entry or more", list(self.shares))
+            raise invalid("shares", "must be a list as long as decays, with one entry or more", shares.tolist())
 
     def weight(self, distance: Values) -> Array:
         """b at distances in [0, 1]."""
@@ -147,11 +153,26 @@ class Weighting:
     """b'(0); only ``critical_rate`` needs it."""
 
     def __post_init__(self) -> None:
-        """Look at b on a grid with both ends."""
-        self.weight(np.linspace(0.0, 1.0, 1001))
+        """Look at b on a grid with both ends, and closer at every minimum between them."""
+        grid = np.linspace(0.0, 1.0, 1001)
+        self._stay_above_zero(grid, self.weight(grid))
         fine, coarse = (float(points.weights @ self.weight(points.nodes)) for points in (fractions(16), fractions(12)))
         if abs(coarse / fine - 1) > 1e-11:
             raise NotApplicable("b must be smooth on [0, 1]: 600 points do not settle its integral; smooth it first")
+
+    def _stay_above_zero(self, grid: Array, values: Array) -> None:
+        """Close in on each minimum of the grid; one far below both neighbours is a zero that rounding hides."""
+        inner = values[1:-1]
+        lows = np.flatnonzero((inner < values[:-2]) & (inner <= values[2:])) + 1
+        at, span = grid[lows], grid[1] - grid[0]
+        for _ in range(CLOSER):
+            points = np.clip(at[:, None] + np.linspace(-span, span, 33), 0.0, 1.0)
+            at = np.take_along_axis(points, self.weight(points).argmin(axis=1)[:, None], axis=1)[:, 0]
+            span /= 16
+        beside = np.minimum(values[lows - 1], values[lows + 1])
+        for x, low, high in zip(at, self.weight(at), beside, strict=True):
+            if low < HIDDEN * high:
+                raise invalid("b", f"must be > 0 on [0, 1], also at x = {x:.6g}", float(low))
 
     def weight(self, distance: Values) -> Array:
         """b at distances in [0, 1]."""

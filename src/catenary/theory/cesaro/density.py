@@ -27,7 +27,7 @@ from catenary.theory.theories import THEORIES
 
 
 @overload
-def cesaro_density(x: float, layers: int, mixing: Mixing) -> np.float64 | Float64[np.ndarray, ""]: ...
+def cesaro_density(x: float, layers: int, mixing: Mixing) -> np.float64: ...
 
 
 @overload
@@ -45,7 +45,8 @@ def cesaro_density(
 
     with \(c_r\) of ``path_counts``. For constant mixing this is the generalised Laguerre polynomial
     \(\alpha (1-\alpha)^{H-1} L^{(1)}_{H-1}(-\alpha t/(1-\alpha))\); Horner's rule on the sum has positive terms only,
-    holds for any mixing, 1 included, and keeps 1e-13 up to H = 128. The point mass at x = 1 is ``spike_mass``.
+    holds for any mixing, 1 included, and keeps 1e-13 up to H = 128. A number gives a number, an array an array.
+    The point mass at x = 1 is ``spike_mass``.
     Source: arXiv 2603.10123, Eq. 5 (mixing 1) and Eq. 6 (constant mixing); per layer, derived here.
 
     Raises:
@@ -63,7 +64,8 @@ def cesaro_density(
     rho = np.full(x.shape, counts[-1])
     for r in range(layers - 1, 0, -1):
         rho = counts[r] + rho * t / r
-    return rho
+    density: Float64[np.ndarray, " *shape"] | np.float64 = rho[()]
+    return density
 
 
 def spike_mass(layers: int, mixing: Mixing) -> float:
