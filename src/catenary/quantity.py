@@ -109,3 +109,14 @@ PATH_WEIGHT = QUANTITIES.register(
         True,
     ),
 )
+
+ATTENTION_ROLLOUT = QUANTITIES.register(
+    "attention-rollout",
+    Quantity(
+        "attention-rollout",
+        "P_{L,j}",
+        "entry (L, j) of the product over layers of (1 - lambda) I + lambda A, A a network's own attention averaged "
+        "over heads; the entries sum to one, or to less where learned sinks take a part",
+        True,
+    ),
+)
