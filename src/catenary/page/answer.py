@@ -15,7 +15,7 @@ from catenary.shape import Shape
 
 INPUTS: Mapping[str, str] = {
     "random": "random vectors", "zipf": "Zipf tokens", "vanilla": "single documents", "chunked": "joined excerpts",
-    "given": "given tokens",
+    "shuffled": "shuffled excerpts", "uniform": "uniform tokens", "given": "given tokens",
 }
 """Conditions in words that fit into a sentence."""
 

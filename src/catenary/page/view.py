@@ -27,7 +27,9 @@ SIDE = ("LIM", "energy share", "single-token")
 
 CONDITIONS: Mapping[str, str] = {
     "random": "Random token vectors", "zipf": "Zipf tokens", "vanilla": "One document per window",
-    "chunked": "Excerpts of different documents joined", "given": "Given tokens",
+    "chunked": "Excerpts of different documents joined",
+    "shuffled": "The same excerpts with their tokens in random order", "uniform": "Ids drawn uniformly",
+    "given": "Given tokens",
 }
 
 

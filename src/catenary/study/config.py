@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from catenary.errors import InvalidInput
 
-Tokens = Literal["vanilla", "chunked", "random", "zipf"]
+Tokens = Literal["vanilla", "chunked", "shuffled", "uniform", "random", "zipf"]
 Bos = Literal["tokenizer", "none", "one"]
 Count = Annotated[int, Field(ge=1, le=100_000)]
 

@@ -57,6 +57,25 @@ def _chunked(config: StudyConfig, source: Source, part: Part) -> Windows:
     return chunked_windows(**_text(config, source, part, "chunked"), chunk=config.chunk)
 
 
+def _shuffled(config: StudyConfig, source: Source, part: Part) -> Windows:
+    from catenary.text.controls import shuffled_windows
+
+    return shuffled_windows(_chunked(config, source, part), derived_seed(config.seed, "shuffled"))
+
+
+def _uniform(config: StudyConfig, source: Source, part: Part) -> Windows:
+    from catenary.text.controls import uniform_windows
+
+    return uniform_windows(
+        load_tokenizer(config, source),
+        length=config.length,
+        count=part.nets * part.windows,
+        seed=derived_seed(config.seed, "uniform"),
+        bos=config.bos,
+        vocabulary=source.architecture.vocabulary,
+    )
+
+
 def _text(config: StudyConfig, source: Source, part: Part, kind: Tokens) -> dict[str, Any]:
     """What both kinds of document windows are made from."""
     from catenary.text.documents import PYTHON_DOCS, read_documents
@@ -84,4 +103,6 @@ _BUILDERS: Mapping[Tokens, Builder] = {
     "zipf": _zipf,
     "vanilla": _vanilla,
     "chunked": _chunked,
+    "shuffled": _shuffled,
+    "uniform": _uniform,
 }

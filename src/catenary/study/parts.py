@@ -9,7 +9,7 @@ from catenary.quantity import JACOBIAN_NORM, SCALAR_GRADIENT, Quantity
 from catenary.study.config import StudyConfig, Tokens
 
 Weights = Literal["untrained", "pretrained"]
-TEXT: frozenset[Tokens] = frozenset({"vanilla", "chunked"})
+TEXT: frozenset[Tokens] = frozenset({"vanilla", "chunked", "shuffled", "uniform"})
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ _WORDS: Mapping[Tokens, str] = {
     "zipf": "Zipf tokens",
     "vanilla": "documents",
     "chunked": "chunked documents",
+    "shuffled": "shuffled documents",
+    "uniform": "uniform tokens",
 }
 
 

@@ -100,8 +100,8 @@ def _part(request: Request, method: str) -> Part:
         raise InvalidInput(f"nets must be 1 for pretrained weights, got {nets}; there is one network to measure")
     if set(kinds) - TEXT:
         raise InvalidInput(
-            f"tokens must be vanilla or chunked for pretrained weights, got {', '.join(sorted(set(kinds) - TEXT))}; "
-            "random vectors and Zipf draws mean nothing to a trained embedding"
+            f"tokens must be vanilla, chunked, shuffled or uniform for pretrained weights, got "
+            f"{', '.join(sorted(set(kinds) - TEXT))}; random vectors and Zipf draws mean nothing to a trained embedding"
         )
     return Part("trained", "trained", "pretrained", kinds, 1, windows, probes, method)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from catenary.errors import invalid
 
-Kind = Literal["vanilla", "chunked", "random", "zipf", "given"]
+Kind = Literal["vanilla", "chunked", "shuffled", "uniform", "random", "zipf", "given"]
 
 
 @dataclass(frozen=True, eq=False)
