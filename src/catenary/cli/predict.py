@@ -11,6 +11,7 @@ import typer
 
 from catenary.cli import options
 from catenary.cli.app import app
+from catenary.cli.rollout import read_numbers
 from catenary.cli.spread import check_drawn, draw_networks
 from catenary.cli.terminal import print_json
 from catenary.cli.what_if import refuse_with_what_if, what_if
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 - `catenary predict ./config.json --repeat-probability 0.01`
 - `catenary predict gpt2 --coupling first-order --json`
 - `catenary predict llama-3-8b --out out/llama` writes data and a page
+- `catenary predict mpt-7b --theory rollout --schedule power:0.5:1 --content 2.5`
 - `catenary predict qwen2-0.5b --length 256 --quantiles` draws networks for the spread of a single one
 - `catenary predict gpt2 --vary num_hidden_layers=12:48:12` tries other depths
 - `catenary predict qwen3-8b --sensitivities` says which field moves the shape most
@@ -35,13 +37,33 @@ if TYPE_CHECKING:
 def predict(
     model: options.MODEL,
     length: options.LENGTH = 512,
-    theory: Annotated[str, typer.Option("--theory", help="birth, cesaro, cesaro-density or null.")] = "birth",
+    theory: Annotated[str, typer.Option("--theory", help="birth, rollout, cesaro, cesaro-density or null.")] = "birth",
     coupling: Annotated[
         str | None, typer.Option("--coupling", help="birth: strong (default), first-order or uniform.")
     ] = None,
     method: Annotated[str | None, typer.Option("--method", help="birth: auto (default), exact or coarse.")] = None,
     mixing: Annotated[
         float | None, typer.Option("--mixing", help="cesaro: attention's share alpha of each layer, in (0, 1].")
+    ] = None,
+    schedule: Annotated[
+        str | None,
+        typer.Option(
+            "--schedule",
+            help="rollout: strengths as 0.2, power:FIRST:EXPONENT, a,b,c or a .json; default the birth law's.",
+        ),
+    ] = None,
+    content: Annotated[
+        str | None,
+        typer.Option("--content", help="rollout: added to the own key's score; a number, a list or a .json."),
+    ] = None,
+    content_unit: Annotated[
+        str | None, typer.Option("--content-unit", help="rollout: logit (default), or product for unscaled q.k.")
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", help="rollout: what scores are divided by (default 1).")
+    ] = None,
+    compat: Annotated[
+        str | None, typer.Option("--compat", help="rollout: ml-uhh-a514e09, or single departures of that code.")
     ] = None,
     repeat_probability: Annotated[
         float, typer.Option("--repeat-probability", help="Chance p2 that two tokens are equal; text is near 0.01.")
@@ -77,7 +99,11 @@ def predict(
     architecture = catenary.read_config(model, init_std=init_std, revision=revision)
     if not quiet:
         typer.echo(f"{located.source}\n{architecture.describe()}", err=True)
-    given = {"coupling": coupling, "method": method, "mixing": mixing}
+    given = {
+        "coupling": coupling, "method": method, "mixing": mixing,
+        "schedule": read_numbers("schedule", schedule), "content": read_numbers("content", content),
+        "content_unit": content_unit, "temperature": temperature, "compat": compat,
+    }  # fmt: skip
     chosen = {name: value for name, value in given.items() if value is not None}
     if vary or sensitivity:
         laws = {"theory": theory, "repeat_probability": repeat_probability, **chosen}

@@ -74,7 +74,7 @@ class _Seen:
     def ratios(self) -> Float64[np.ndarray, "n L"]:
         """lambda per token; 0 where nothing is added to nothing."""
         total = self.stream + self.added
-        return np.divide(self.added, total, out=np.zeros_like(total), where=total > 0)
+        return np.asarray(np.divide(self.added, total, out=np.zeros_like(total), where=total > 0))
 
     def strength(self) -> Strength:
         """The means over tokens and windows."""
@@ -121,7 +121,7 @@ def _joined(parts: tuple[_Seen, ...]) -> _Seen:
 
 def _sum_errors(seen: list[_Seen]) -> dict[str, float]:
     """Standard error over windows of the sum over layers, which share their windows."""
-    errors = {}
+    errors: dict[str, float] = {}
     for branch in BRANCHES:
         sums = sum((part.ratios.mean(axis=1) for part in seen if part.branch == branch), np.zeros(1))
         error = standard_error(np.atleast_1d(sums))

@@ -21,7 +21,7 @@ from catenary.models.attention_call import AttentionCall, GivenCall
 from catenary.models.attention_calls import attention_calls
 from catenary.models.extra import torch
 from catenary.models.stream import first_tensor
-from catenary.strengths import Branch
+from catenary.strengths import BRANCHES, Branch
 
 aten = torch.ops.aten
 SUMS = frozenset({aten.add.Tensor, aten.add_.Tensor})
@@ -98,11 +98,11 @@ class _State:
     calls: int = 0
 
 
-class _Trace(TorchDispatchMode):
+class _Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does not annotate __init_subclass__
     """Follows the operations of the layer that runs."""
 
     def __init__(self, shape: tuple[int, int], receive: Callable[[Addition], None]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # nor its __init__
         self.shape = shape
         self.receive = receive
         self.left_out: set[int] = set()
@@ -159,32 +159,37 @@ class _Trace(TorchDispatchMode):
 
     def _sum(self, state: _State, func: Any, args: tuple[Any, ...], named: dict[str, Any]) -> torch.Tensor:
         left, right = args[:2]
-        left_key, right_key = _key(left), _key(right)
         factor = float(named.get("alpha", 1))
-        if (left_key in state.streams) == (right_key in state.streams):
-            parts = [_split(state, left, 1.0), _split(state, right, factor)]
-            mixed = len({left_key in state.attended, right_key in state.attended}) > 1 or bool(
-                {left_key, right_key} & set(state.split)
-            )
-            output: torch.Tensor = func(*args, **named)
-            _forget(state, output)
-            state.held.append(output)
-            if mixed:
-                state.split[_key(output)] = (parts[0][0] + parts[1][0], parts[0][1] + parts[1][1])
-            if left_key in state.attended or right_key in state.attended:
-                state.attended.add(_key(output))
-            return output
-        stream, added, scale = (left, right, factor) if left_key in state.streams else (right, left, 1.0)
+        if (_key(left) in state.streams) == (_key(right) in state.streams):
+            return self._sum_of_branches(state, func, args, named)
+        of_left = _key(left) in state.streams
+        stream, added, weight, scale = (left, right, 1.0, factor) if of_left else (right, left, factor, 1.0)
         known = state.streams[_key(stream)]
-        weight = factor if stream is right else 1.0
         kept = known.kept if known.kept is not None and not known.read else weight * self._rms(stream)
-        for branch, part in zip(("attention", "feed-forward"), _split(state, added, scale), strict=True):
+        for branch, part in zip(BRANCHES, _split(state, added, scale), strict=True):
             if bool(part.any()):
-                state.found.append(Addition(state.layer, branch, kept, self._rms(part)))  # type: ignore[arg-type]
-        output = func(*args, **named)
+                state.found.append(Addition(state.layer, branch, kept, self._rms(part)))
+        output: torch.Tensor = func(*args, **named)
         _forget(state, output)
         state.streams[_key(output)] = _Stream(kept)
         state.held.append(output)
+        return output
+
+    def _sum_of_branches(
+        self, state: _State, func: Any, args: tuple[Any, ...], named: dict[str, Any]
+    ) -> torch.Tensor:
+        """A sum without the stream: of attention and feed-forward it is taken apart again when the stream joins."""
+        keys = {_key(part) for part in args[:2]}
+        mixed = bool(keys & set(state.split)) or len({key in state.attended for key in keys}) > 1
+        attended = bool(keys & state.attended)
+        left, right = _split(state, args[0], 1.0), _split(state, args[1], float(named.get("alpha", 1)))
+        output: torch.Tensor = func(*args, **named)
+        _forget(state, output)
+        state.held.append(output)
+        if mixed:
+            state.split[_key(output)] = (left[0] + right[0], left[1] + right[1])
+        if attended:
+            state.attended.add(_key(output))
         return output
 
     def _follow(self, state: _State, func: Any, args: tuple[Any, ...], output: object) -> None:
@@ -216,7 +221,8 @@ class _Trace(TorchDispatchMode):
             elif factor is not None:
                 state.streams[key] = _Stream()
         if key in state.split and factor is not None:
-            state.split[target] = tuple(part * factor for part in state.split[key])  # type: ignore[assignment]
+            attention, rest = state.split[key]
+            state.split[target] = attention * factor, rest * factor
         elif key in state.split:
             state.split[target] = state.split[key]
         state.held.append(result)
@@ -235,7 +241,8 @@ class _Trace(TorchDispatchMode):
         )
 
     def _rms(self, part: torch.Tensor) -> Sizes:
-        return (torch.linalg.vector_norm(part.float(), dim=-1) / part.shape[-1] ** 0.5).reshape(self.shape)
+        root = float(part.shape[-1]) ** 0.5
+        return (torch.linalg.vector_norm(part.float(), dim=-1) / root).reshape(self.shape)
 
 
 def _split(state: _State, part: torch.Tensor, factor: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -256,7 +263,7 @@ def _forget(state: _State, output: torch.Tensor) -> None:
 
 
 def _key(part: torch.Tensor) -> int:
-    return part.untyped_storage().data_ptr()
+    return int(part.untyped_storage().data_ptr())
 
 
 def _tensors(value: object) -> Iterator[torch.Tensor]:

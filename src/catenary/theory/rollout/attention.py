@@ -106,19 +106,17 @@ class Prior:
     @property
     def diagonal(self) -> Vector:
         """A_ii."""
-        return self.shares[0]
+        return np.asarray(self.shares[0])
 
     def average(self, x: Rows) -> Rows:
         """A x along the last axis."""
-        return self.shares[0] * x + sum(
-            share * side.average(x) for share, side in zip(self.shares[1:], self.sides, strict=True)
-        )
+        others = (share * side.average(x) for share, side in zip(self.shares[1:], self.sides, strict=True))
+        return np.asarray(sum(others, self.shares[0] * x))
 
     def adjoint(self, x: Rows) -> Rows:
         """A^T x along the last axis."""
-        return self.shares[0] * x + sum(
-            side.adjoint(share * x) for share, side in zip(self.shares[1:], self.sides, strict=True)
-        )
+        others = (side.adjoint(share * x) for share, side in zip(self.shares[1:], self.sides, strict=True))
+        return np.asarray(sum(others, self.shares[0] * x))
 
 
 @final

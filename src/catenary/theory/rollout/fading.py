@@ -40,7 +40,7 @@ class FadingWindow(Scan):
 
     @property
     def _seen(self) -> Float64[np.ndarray, " L"]:
-        return np.minimum(np.arange(1.0, self.length + 1.0), float(self.width))
+        return np.asarray(np.minimum(np.arange(1.0, self.length + 1.0), float(self.width)))
 
     @cached_property
     def sums(self) -> Float64[np.ndarray, " L"]:

@@ -119,5 +119,5 @@ def _log_weights(count: Vector, slope: float) -> Vector:
     r"""\(\ln\sum_{k=1}^{n} e^{-mk}\) for n = ``count`` keys at distances 1..n; -inf for n = 0."""
     with np.errstate(divide="ignore"):
         if slope == 0:
-            return np.log(count)
+            return np.asarray(np.log(count))
         return np.asarray(-slope + np.log(np.expm1(-slope * count) / np.expm1(-slope)))
