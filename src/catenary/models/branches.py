@@ -6,7 +6,6 @@ identity when both are made, no other position when attention is cut, and some w
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -120,12 +119,11 @@ def _branches(replay: Replay, number: int, holders: dict[torch.nn.Module, list[s
 
 
 def _finished(replay: Replay, number: int) -> list[torch.nn.Module]:
-    """The modules inside a layer that run once, in the order in which they finish."""
+    """The modules inside a layer in the order in which they finish."""
     layer = replay.calls[number].module
     with torch.no_grad(), outputs_of([part for part in layer.modules() if part is not layer], _holds_tensor) as seen:
         replay.layer(number, replay.input(number))
-    counts = Counter(part for part, _ in seen)
-    return [part for part, _ in seen if counts[part] == 1]
+    return list(dict.fromkeys(part for part, _ in seen))
 
 
 def _gradient(
