@@ -97,8 +97,8 @@ def _branches(replay: Replay, number: int, holders: dict[torch.nn.Module, list[s
     finished = _finished(replay, number)
     path = holders[layer][-1].split(".")
     chain = [names[".".join(path[: depth + 1])] for depth in range(len(path))]
-    inside = [part for part in reversed(finished) if part in set(chain[0].modules()) and part not in chain]
-    children = [part for part in reversed(finished) if part in set(layer.children())]
+    inside = [part for part in finished if part in set(chain[0].modules()) and part not in chain]
+    children = [part for part in finished if part in set(layer.children())]
     cotangent = torch.zeros_like(replay.input(number))
     cotangent[:, -1] = torch.linspace(-1, 2, cotangent.shape[-1]).to(cotangent)
     for attention in (*chain, *inside):
@@ -119,11 +119,11 @@ def _branches(replay: Replay, number: int, holders: dict[torch.nn.Module, list[s
 
 
 def _finished(replay: Replay, number: int) -> list[torch.nn.Module]:
-    """The modules inside a layer in the order in which they finish."""
+    """The modules inside a layer, the last to finish first."""
     layer = replay.calls[number].module
     with torch.no_grad(), outputs_of([part for part in layer.modules() if part is not layer], _holds_tensor) as seen:
         replay.layer(number, replay.input(number))
-    return list(dict.fromkeys(part for part, _ in seen))
+    return list(dict.fromkeys(part for part, _ in reversed(seen)))
 
 
 def _gradient(
