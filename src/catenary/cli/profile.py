@@ -28,7 +28,7 @@ def profile(
     out: options.OUT = None,
     documents: options.DOCUMENTS = None,
     conditions: Annotated[
-        str, typer.Option("--conditions", help="Comma-separated: vanilla, chunked, shuffled (documents), uniform ids, zipf (untrained).")
+        str, typer.Option("--conditions", help="Comma-separated: vanilla, chunked, shuffled, uniform; zipf (untrained)")
     ] = "vanilla,chunked",
     windows: Annotated[int, typer.Option("--windows", min=1, help="Document windows per condition.")] = 24,
     nets: Annotated[int, typer.Option("--nets", min=1, help="Untrained networks that share the windows.")] = 8,
