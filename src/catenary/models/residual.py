@@ -241,8 +241,8 @@ class _Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does 
         )
 
     def _rms(self, part: torch.Tensor) -> Sizes:
-        root = float(part.shape[-1]) ** 0.5
-        return (torch.linalg.vector_norm(part.float(), dim=-1) / root).reshape(self.shape)
+        squares: torch.Tensor = part.float().pow(2).mean(dim=-1)
+        return squares.sqrt().reshape(self.shape)
 
 
 def _split(state: _State, part: torch.Tensor, factor: float) -> tuple[torch.Tensor, torch.Tensor]:

@@ -61,9 +61,10 @@ class Violations:
 def monotonicity_violations(columns: Iterable[Vector], tolerance: float = TOLERANCE) -> Violations:
     r"""Test of the assumption \(\sum_{l\le k}A_{il} \ge \sum_{l\le k}A_{jl}\) for all i < j and k.
 
-    It holds for every mean kernel of an untrained causal model without a window, with ALiBi too; content and windows
-    break it. O(L^2) per column. Source: arXiv 2602.16837, its published notebook (which applies ALiBi to attention
-    probabilities and takes a softmax of them again; not done here).
+    It holds for every causal prior of ``Head``: in a later query's row the first keys have the same weights, faded
+    further or out of sight, over a larger sum (derived here). Attention that looks at content breaks it. O(L^2) per
+    column. Source: arXiv 2602.16837, its published notebook, which applies ALiBi to attention probabilities and takes
+    a softmax of them again; that is not done here.
 
     Args:
         columns: for k = 0, 1, ...: the sums over keys 0..k of every row, (L,); ``cumulative_columns`` gives those of an
