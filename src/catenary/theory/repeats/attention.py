@@ -11,28 +11,16 @@ from catenary.errors import NotApplicable
 from catenary.theory.attention.scores import Scores
 from catenary.theory.mixers import Outcome
 from catenary.theory.positions.pairs import Matrix, Pairs, Vector
-from catenary.theory.repeats.band import (
-    Band,
-    EachRow,
-    Seen,
-    Square,
-    band,
-    lower_times,
-    sandwich,
-    symmetric_product,
-    times_lower,
-)
-from catenary.theory.repeats.nodes import Grid, Pull, correlations, grid
+from catenary.theory.repeats.band import Band, EachRow, Seen, Square, band
+from catenary.theory.repeats.between import Interpolated, Over, both_queries, each_query, pairs, single
+from catenary.theory.repeats.nodes import Pull, correlations
 from catenary.theory.repeats.rows import Levels, Likeness, Multiplicities, RowTables
 from catenary.theory.repeats.scores import (
     Means,
-    Over,
     copied_query_terms,
     key_terms,
     own_key_terms,
-    pairs,
     query_terms,
-    single,
 )
 
 SINGLE_FROM = 192
@@ -121,21 +109,20 @@ class Shape:
     """Keys as two queries meet them: how alike they are, what they get, and the response weight a lambda'."""
 
     likeness: Likeness
-    keys: Square
     levels: Levels
-    response: Square
+    response: Interpolated
 
     @classmethod
     def of(cls, likeness: Likeness, tables: RowTables, mean: Seen, multiplicities: Multiplicities) -> Shape:
         """The shape of a likeness."""
         levels = tables.levels(mean, multiplicities)
-        response = likeness.seen.unpack(mean * levels.response)
-        return cls(likeness, likeness.keys.astype(mean.dtype), levels, response)
+        seen = likeness.seen
+        return cls(likeness, levels, Interpolated(seen.unpack(mean * levels.response), seen))
 
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """The values' covariance, and its means over what queries see."""
+    """The values' covariance, and its means over what queries see: all of them, and the chosen ones."""
 
     x: Square
     means: Means
@@ -143,12 +130,12 @@ class Values:
 
     @classmethod
     def of(cls, x: Matrix, law: Law) -> Values:
-        """For all queries, and for those of the grid."""
-        work = x.astype(law.average.dtype)
-        half = lower_times(law.average, work)
-        rows = law.grid.rows
-        both = half[rows] @ law.average[rows].T
-        return cls(work, Means(half, law.grid.both(both)), Means(half[rows], both))
+        """The means under the mean attention."""
+        work = x.astype(law.average.values.dtype)
+        half = law.average.times(work)
+        seen = half[law.seen.queries]
+        both = seen @ law.average.values.T
+        return cls(work, Means(half, both_queries(both, law.seen)), Means(seen, both))
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +151,7 @@ class Law:
     turning: Matrix | None
     seen: Band
     tables: RowTables
-    average: Square
+    average: Interpolated
     reach: EachRow
     cosine: Square
     unlike: Square
@@ -173,7 +160,6 @@ class Law:
     single: Pull
     free: Square
     pulls: tuple[tuple[Square, Pull], ...]
-    grid: Grid
 
     @classmethod
     def of(cls, attention: RepeatedAttention, r: Matrix, variance: float, tables: RowTables | None = None) -> Law:
@@ -181,26 +167,27 @@ class Law:
         n = len(r)
         dtype = np.float32 if n >= SINGLE_FROM else np.float64
         seen = band(n, attention.width)
-        different = (~attention.equal).astype(np.float64)
-        turned = r if attention.turning is None else r * attention.turning
+        different, plain = (~attention.equal).astype(dtype), r.astype(dtype)
+        turned = plain if attention.turning is None else plain * attention.turning.astype(dtype)
         near = Likeness.of(turned, different, seen)
         tables = tables or RowTables.build(variance, attention.scores.query_dims, near)
         met = near.multiplicities(tables.copies)
         mean = tables.mean(met).astype(dtype)
         own = other = Shape.of(near, tables, mean, met)
         if attention.turning is not None:
-            far = Likeness.of(r, different, seen)
+            far = Likeness.of(plain, different, seen)
             other = Shape.of(far, tables, mean, far.multiplicities(tables.copies))
-        (_, free), *coupled = correlations(turned, dtype)
+        (_, free), *coupled = correlations(turned)
+        reach = seen.total(mean * own.levels.response) * (1 - 1 / seen.counts)
         return cls(
             scores=attention.scores,
             turning=attention.turning,
             seen=seen,
             tables=tables,
-            average=seen.unpack(mean),
-            reach=seen.total(mean * own.levels.response) * (1 - 1 / seen.counts),
-            cosine=turned.astype(dtype),
-            unlike=different.astype(dtype),
+            average=Interpolated(seen.unpack(mean), seen),
+            reach=each_query(reach, seen),
+            cosine=turned,
+            unlike=different,
             own=own,
             other=other,
             single=Pull.at(1.0, own.levels, near, mean, tables),
@@ -210,47 +197,56 @@ class Law:
                 for rho, weight in coupled
                 if weight.any()
             ),
-            grid=grid(seen, dtype),
         )
 
     def outputs(self, values: Values) -> Matrix:
         r"""\(\sum_{jl}E[A_{ij}A_{kl}]X_{jl}\); no pair of queries has more than the Cauchy-Schwarz bound."""
         total = self.free * values.means.both
         for weight, pull in self.pulls:
-            total += weight * self.grid.both(pull.means(values.x, self.grid))
-        same = np.maximum(self.grid.each(self.single.own_means(values.x, self.grid)), 1e-30).astype(np.float64)
-        root = np.sqrt(same)
-        out = np.minimum(total, root * root[:, None])
+            part = both_queries(pull.means(values.x), self.seen)
+            part *= weight
+            total += part
+        same = np.maximum(each_query(self.single.own_means(values.x), self.seen), 1e-30).astype(np.float64)
+        root = np.sqrt(same).astype(total.dtype)
+        np.minimum(total, root * root[:, None], out=total)
+        out = total.astype(np.float64)
         np.fill_diagonal(out, same)
         return np.asarray(out)
 
-    def overlap(self, values: Values) -> Matrix:
+    def overlap(self, values: Values) -> Square:
         r"""\(U_{ik} = o\,v\,u_iu_k(g_ig_k - (AXA^\top)_{ik})^2/(g_ig_k)\): unrelated tokens' chance overlap o.
 
         \(u = (1 - 1/n)\sum a\lambda'\), and g is the mean of \(\sqrt{X_{jj}}\) over what a query sees, 1 behind a norm.
         """
-        g = (self.average @ np.sqrt(values.x.diagonal())).astype(np.float64)
-        levels = g * g[:, None]
-        apart = (levels - values.means.both) ** 2
-        strength = self.tables.variance * self.scores.overlap
-        return np.asarray(apart / levels * self.reach * (strength * self.reach)[:, None])
+        g = each_query(self.average.at(np.sqrt(values.x.diagonal())[:, None])[:, 0], self.seen)
+        apart = g * g[:, None]
+        apart -= values.means.both
+        apart *= apart
+        factor = np.sqrt(self.tables.variance * self.scores.overlap) * self.reach / g
+        factor = factor.astype(apart.dtype)
+        apart *= factor
+        apart *= factor[:, None]
+        return np.asarray(apart)
 
     def through_values(self, gradient: Matrix) -> Matrix:
         r"""\(\sum_{ik}D_{ik}E[A_{ij}A_{kl}]\)."""
-        d = gradient.astype(self.average.dtype)
-        total = sandwich(self.average, d * self.free).astype(np.float64)
+        d = gradient.astype(self.cosine.dtype)
+        total = self.average.sandwich(d * self.free).astype(np.float64)
         diagonal = np.einsum("ii->i", total)
         for weight, pull in self.pulls:
             w = d * weight
-            w /= self.grid.both(pull.norm(self.grid))
-            total += sandwich(pull.mean, w)
-            total += pull.excess * sandwich(pull.copies, w)
-            diagonal += (pull.beyond * times_lower(w, pull.beyond)).sum(axis=0)
+            w *= both_queries(1 / pull.norm, self.seen)
+            total += pull.mean.sandwich(w)
+            part = pull.copies.sandwich(w)
+            part *= pull.excess
+            total += part
+            diagonal += np.einsum("ij,ij->j", pull.beyond.dense(), pull.beyond.transposed(w).T)
         pull = self.single
-        own = (d.diagonal() / self.grid.each(pull.own_norm(self.grid)))[:, None]
-        total += symmetric_product(pull.mean, own * pull.mean)
-        total += pull.excess * symmetric_product(pull.copies, own * pull.copies)
-        diagonal += (own * pull.beyond**2).sum(axis=0)
+        own = (d.diagonal() / each_query(pull.own_norm, self.seen))[:, None]
+        mean, copies = pull.mean.dense(), pull.copies.dense()
+        total += pull.mean.transposed(own * mean)
+        total += pull.excess * pull.copies.transposed(own * copies)
+        diagonal += (own * pull.beyond.dense() ** 2).sum(axis=0)
         return total
 
     def through_scores(self, gradient: Matrix, values: Values) -> Matrix:
@@ -261,40 +257,53 @@ class Law:
 
         g = a lambda', with X and the keys K centred for both queries and \(c_{mn}\) = 1 for different ones.
         """
-        d = gradient.astype(self.average.dtype)
-        x, at, rows, other = values.x, values.at, self.grid.rows, self.other
-        v = d.dtype.type(self.tables.variance)
+        d = gradient.astype(self.cosine.dtype)
+        x, means, at, other = values.x, values.means, values.at, self.other
+        v, alike = d.dtype.type(self.tables.variance), other.likeness.keys
+        half = np.ascontiguousarray(means.half.T)
         apart = d.copy()
         np.fill_diagonal(apart, 0)
-        weighted = v * apart * self.cosine
-        coefficient, rest = key_terms(other.response, weighted, values.means)
-        keys = coefficient * x + rest
+        weighted = v * apart
+        weighted *= self.cosine
+        keys, rest = key_terms(other.response, weighted, half, means.both)
+        keys *= x
+        keys += rest
         others = self._others(other, pairs)
-        found = query_terms(other.response[rows], x, other.keys, at, others, pairs)
-        queries = apart * self.grid.both(found)
+        queries = both_queries(query_terms(other.response, x, alike, at, others, pairs), self.seen)
         for weight, pull in self.pulls:
-            coefficient, rest = key_terms(pull.scores, weighted * weight, values.means)
-            keys += pull.excess * (coefficient * x + rest)
-            found = copied_query_terms(pull.scores[rows], pull.excess, x, other.keys, at, others, pairs)
-            queries += apart * weight * self.grid.both(found)
+            coefficient, rest = key_terms(pull.scores, weighted * weight, half, means.both)
+            coefficient *= x
+            coefficient += rest
+            coefficient *= pull.excess
+            keys += coefficient
+            found = copied_query_terms(pull.scores, pull.excess, x, alike, at, others, pairs)
+            part = both_queries(found, self.seen)
+            part *= weight
+            queries += part
+        queries *= apart
         own, pull = self.own, self.single
         mine, theirs = Means(at.half, at.both.diagonal()), self._others(own, single)
         lone = v * d.diagonal() * self.cosine.diagonal()
-        coefficient, rest = own_key_terms(own.response, lone, values.means)
-        turned = coefficient * x + rest
-        coefficient, rest = own_key_terms(pull.scores, lone, values.means)
-        turned += pull.excess * (coefficient * x + rest)
-        found = query_terms(own.response[rows], x, own.keys, mine, theirs, single)
-        found += copied_query_terms(pull.scores[rows], pull.excess, x, own.keys, mine, theirs, single)
-        total = v * queries.astype(np.float64)
-        np.einsum("ii->i", total)[:] = v * d.diagonal() * self.grid.each(found)
-        total += turned
+        turned, rest = own_key_terms(own.response, lone, means.half, means.both)
+        turned *= x
+        turned += rest
+        coefficient, rest = own_key_terms(pull.scores, lone, means.half, means.both)
+        coefficient *= x
+        coefficient += rest
+        coefficient *= pull.excess
+        turned += coefficient
+        found = query_terms(own.response, x, own.likeness.keys, mine, theirs, single)
+        found += copied_query_terms(pull.scores, pull.excess, x, own.likeness.keys, mine, theirs, single)
+        queries *= v
+        np.einsum("ii->i", queries)[:] = v * d.diagonal() * each_query(found, self.seen)
+        turned += queries
         if self.turning is not None:
-            total *= self.turning
-        return np.asarray(total + keys)
+            turned *= self.turning
+        turned += keys
+        return np.asarray(0.5 * (turned + turned.T), dtype=np.float64)
 
     def _others(self, shape: Shape, over: Over) -> Means:
         """Means of the keys' likeness over what queries see, tokens of one type left out."""
-        at = self.average[self.grid.rows]
-        half = (at @ (shape.keys * self.unlike)) / np.maximum(at @ self.unlike, 1e-9)
-        return Means(half, over(half, at))
+        at = self.average
+        half = at.at(shape.likeness.keys * self.unlike) / np.maximum(at.at(self.unlike), 1e-9)
+        return Means(half, over(half, at.values))

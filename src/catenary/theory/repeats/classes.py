@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Float64, Int64, Real
 
 from catenary.theory.positions.pairs import Matrix, Pairs, Positions, Vector
-from catenary.theory.repeats.band import EachRow, Seen
+from catenary.theory.repeats.band import EachRow, Seen, thinned
 from catenary.theory.repeats.rows import WEAKEST, Multiplicities
 
 
@@ -97,12 +97,9 @@ class ClassRows:
         """Tokens of each class in a row."""
         return np.asarray(self.counts[i] * self.classes.share)
 
-    def chosen(self, step: float, head: int, tail: int = 1) -> Int64[np.ndarray, " rows"]:
-        """Groups so dense that ``progress`` grows by at most ``step``; the first and last ones all."""
-        part = np.floor(self.progress / step)
-        ends = np.flatnonzero(np.diff(part, append=np.inf))
-        i = np.arange(self.length)
-        return np.union1d(ends, i[(i < head) | (i >= self.length - tail)])
+    def chosen(self, step: float, head: int) -> Int64[np.ndarray, " rows"]:
+        """Groups so dense that ``progress`` grows by at most ``step``; the first ones and the last."""
+        return thinned(self.progress, step, head)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,57 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Float
 
-from catenary.theory.positions.pairs import Matrix
-from catenary.theory.repeats.band import Band, Seen, Square
+from catenary.theory.repeats.band import Seen, Square
+from catenary.theory.repeats.between import Between, Interpolated, Over, pairs, single
 from catenary.theory.repeats.rows import Levels, Likeness, RowTables
 
 ROUNDS = 3
 """Steps of the fixed point for o: 3 and 40 give the same profile to 2e-4 dex."""
 
-GRID_STEP = 0.06
-"""Step in ln i between queries at which smooth functions of two queries are evaluated."""
-
-GRID_FROM = 128
-"""Length up to which every query is evaluated."""
-
 RELATIVE = (0.0, 0.5**1.5, 1.0)
 """Correlations of two queries at which moments are evaluated, over the largest that occurs. With ten nodes instead the
 profile moves by less than .001 dex per class of tokens."""
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """Queries at which smooth functions of queries are evaluated, and their linear interpolation to all queries."""
-
-    rows: Int64[np.ndarray, " rows"]
-    hats: Float[np.ndarray, "n rows"] | None
-
-    @classmethod
-    def of(cls, seen: Band, dtype: type) -> Grid:
-        """A grid that thins out in proportion to the position, with 32 single queries in front and 8 at the end."""
-        if seen.length <= GRID_FROM:
-            return cls(np.arange(seen.length), None)
-        rows = seen.chosen(GRID_STEP, 32, 8)
-        return cls(rows, _hats(seen.progress[rows], seen.progress).astype(dtype))
-
-    def both(self, values: Float[np.ndarray, "rows rows"]) -> Square:
-        """From pairs of the grid to all pairs."""
-        return values if self.hats is None else self.hats @ values @ self.hats.T
-
-    def each(self, values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " n"]:
-        """From the grid to all queries."""
-        return values if self.hats is None else self.hats @ values
-
-
-@lru_cache(maxsize=4)
-def grid(seen: Band, dtype: type) -> Grid:
-    """The grid of a band, made once."""
-    return Grid.of(seen, dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,56 +77,56 @@ class Pull:
     """The factors of one correlation as matrices of queries and tokens; ``excess`` is M."""
 
     excess: Square
-    mean: Square
-    copies: Square
-    scores: Square
-    beyond: Square
+    mean: Interpolated
+    copies: Interpolated
+    scores: Interpolated
+    beyond: Interpolated
 
     @classmethod
     def at(cls, rho: float, levels: Levels, likeness: Likeness, mean: Seen, tables: RowTables) -> Pull:
         """The factors at one correlation, as matrices."""
         factors = Factors.at(rho, levels, likeness.background, mean, tables)
-        excess = np.exp(mean.dtype.type(factors.exponent) * likeness.relative.astype(mean.dtype)) - 1
         parts = factors.mean, factors.copies, factors.scores, factors.beyond
-        return cls(excess, *map(likeness.seen.unpack, parts))
+        seen = likeness.seen
+        return cls(likeness.excess(factors.exponent), *(Interpolated(seen.unpack(part), seen) for part in parts))
 
-    def means(self, x: Square, at: Grid) -> Float[np.ndarray, "rows rows"]:
-        """The mean of x_{jl} over the attention of two different queries of the grid."""
-        o, h, b = (part[at.rows] for part in (self.mean, self.copies, self.beyond))
-        found = (o @ x) @ o.T + (h @ (self.excess * x)) @ h.T + (b * x.diagonal()) @ b.T
-        return np.asarray(found / self.norm(at))
+    def means(self, x: Square) -> Float[np.ndarray, "rows rows"]:
+        """The mean of x_{jl} over the attention of two different queries."""
+        return np.asarray(self._sums(x, self.excess * x, x.diagonal(), pairs) / self.norm)
 
-    def own_means(self, x: Square, at: Grid) -> Float[np.ndarray, " rows"]:
+    def own_means(self, x: Square) -> Float[np.ndarray, " rows"]:
         """The same over the attention of one query."""
-        o, h, b = (part[at.rows] for part in (self.mean, self.copies, self.beyond))
-        found = ((o @ x) * o + (h @ (self.excess * x)) * h + b * b * x.diagonal()).sum(axis=1)
-        return np.asarray(found / self.own_norm(at))
+        return np.asarray(self._sums(x, self.excess * x, x.diagonal(), single) / self.own_norm)
 
-    def norm(self, at: Grid) -> Float[np.ndarray, "rows rows"]:
-        """N for two different queries of the grid."""
-        o, h, b = (part[at.rows] for part in (self.mean, self.copies, self.beyond))
-        whole = o.sum(axis=1)
-        return np.asarray(np.outer(whole, whole) + (h @ self.excess) @ h.T + b @ b.T)
+    @cached_property
+    def norm(self) -> Float[np.ndarray, "rows rows"]:
+        """N for two different queries."""
+        return self._norm(pairs)
 
-    def own_norm(self, at: Grid) -> Float[np.ndarray, " rows"]:
+    @cached_property
+    def own_norm(self) -> Float[np.ndarray, " rows"]:
         """N for a query with itself."""
-        o, h, b = (part[at.rows] for part in (self.mean, self.copies, self.beyond))
-        return np.asarray(o.sum(axis=1) ** 2 + ((h @ self.excess) * h + b * b).sum(axis=1))
+        return self._norm(single)
+
+    def _norm(self, over: Over) -> Between:
+        o, h, b = self.mean.values, self.copies, self.beyond.values
+        whole = o.sum(axis=1, keepdims=True)
+        return np.asarray(over(whole, whole) + over(h.at(self.excess), h.values) + over(b, b))
+
+    def _sums(self, x: Square, excess: Square, same: Float[np.ndarray, " n"], over: Over) -> Between:
+        o, h, b = self.mean, self.copies, self.beyond.values
+        return np.asarray(over(o.at(x), o.values) + over(h.at(excess), h.values) + over(b * same, b))
 
 
-def correlations(cosine: Matrix, dtype: type) -> list[tuple[float, Square]]:
+def correlations(cosine: Square) -> list[tuple[float, Square]]:
     """Three correlations of different queries, and the weight of each pair of queries on them."""
     apart = np.clip(cosine, 0, 1)
     np.fill_diagonal(apart, 0)
-    nodes = max(float(apart.max()), 1e-3) * np.array(RELATIVE)
-    weights = []
-    for rho, unit in zip(nodes, np.eye(nodes.size), strict=True):
-        weight = np.interp(apart, nodes, unit).astype(dtype)
+    low, middle, high = (max(float(apart.max()), 1e-3) * part for part in RELATIVE)
+    first = np.maximum(1 - apart / apart.dtype.type(middle), 0)
+    last = np.maximum((apart - apart.dtype.type(middle)) / apart.dtype.type(high - middle), 0)
+    between = 1 - first
+    between -= last
+    for weight in (first, between, last):
         np.fill_diagonal(weight, 0)
-        weights.append((float(rho), weight))
-    return weights
-
-
-def _hats(nodes: Float[np.ndarray, " nodes"], x: Float[np.ndarray, " x"]) -> Float[np.ndarray, "x nodes"]:
-    """Weights of linear interpolation."""
-    return np.stack([np.interp(x, nodes, unit) for unit in np.eye(nodes.size)], axis=1)
+    return [(low, first), (middle, between), (high, last)]

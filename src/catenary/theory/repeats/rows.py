@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float, Float64, Int64, Real
 
 from catenary.theory.attention.scores import query_norms
-from catenary.theory.positions.pairs import Matrix, Vector
-from catenary.theory.repeats.band import Band, EachRow, Seen
+from catenary.theory.positions.pairs import Vector
+from catenary.theory.repeats.band import Band, EachRow, Seen, Square
 from catenary.theory.repeats.moments import Placement, RowMomentTable
 
 ROW_STEP = 0.14
@@ -65,8 +65,8 @@ class SeenBy(Protocol):
         """How many tokens each entry of one row stands for; None: one."""
         ...
 
-    def chosen(self, step: float, head: int, tail: int = 1) -> Int64[np.ndarray, " rows"]:
-        """Rows so dense that ``progress`` grows by at most ``step``; the first and last ones all."""
+    def chosen(self, step: float, head: int) -> Int64[np.ndarray, " rows"]:
+        """Rows so dense that ``progress`` grows by at most ``step``; the first ones and the last."""
         ...
 
 
@@ -96,22 +96,30 @@ class Likeness:
     \((X - b)/(1 - b)\) with b that of the last row: 1 for copies, about 0 for different tokens.
     """
 
-    keys: Matrix
-    background: Vector
+    keys: Square
+    background: EachRow
     seen: Band
 
     @classmethod
-    def of(cls, keys: Matrix, different: Matrix, seen: Band) -> Likeness:
+    def of(cls, keys: Square, different: Square, seen: Band) -> Likeness:
         """From X, the indicator of different types, and what queries see."""
         pairs = seen.pair_sums(different)
         mean = seen.pair_sums(keys * different) / np.maximum(pairs, 1)
         return cls(keys, np.clip(np.where(pairs > 0, mean, 0.0), 0, 1 - WEAKEST), seen)
 
     @cached_property
-    def relative(self) -> Matrix:
+    def relative(self) -> Square:
         """(X - b)/(1 - b), at most 1."""
-        common = self.background[-1]
-        return np.asarray((np.minimum(self.keys, 1) - common) / (1 - common))
+        common = float(self.background[-1])
+        relative = np.minimum(self.keys, 1)
+        relative -= common
+        relative /= 1 - common
+        return np.asarray(relative)
+
+    def excess(self, exponent: float) -> Square:
+        r"""\(M = e^{y(X-b)/(1-b)} - 1\)."""
+        excess = self.relative * self.relative.dtype.type(exponent)
+        return np.asarray(np.expm1(excess, out=excess))
 
     def multiplicities(self, exponent: float) -> Multiplicities:
         r"""Effective numbers of copies under a tilt \(e^{yX}\) and under \(e^{2yX}\).
@@ -122,16 +130,17 @@ class Likeness:
         attention carries one factor \(e^z\), a second two, hence the two tilts.
         """
         common = self.background[-1]
-        shift = np.exp(exponent * (self.background - common) / (1 - common))
-        tilt = np.exp(exponent * self.relative)
-        return Multiplicities(
-            self._effective(tilt, shift, exponent), self._effective(tilt * tilt, shift**2, 2 * exponent)
-        )
+        shift = exponent * (self.background - common) / (1 - common)
+        tilt = self.excess(exponent)
+        first = self._effective(tilt, shift, exponent)
+        tilt *= tilt + 2
+        return Multiplicities(first, self._effective(tilt, 2 * shift, 2 * exponent))
 
-    def _effective(self, tilt: Matrix, shift: EachRow, exponent: float) -> Seen:
-        """Sums of tilts over the tokens seen, as numbers of copies."""
-        n, base = self.seen.counts[:, None], shift[:, None]
-        copies = (self.seen.running(tilt) / base - n) / (math.exp(exponent) / base - 1)
+    def _effective(self, tilt: Square, shift: EachRow, exponent: float) -> Seen:
+        """Sums of tilts minus one over the tokens seen, as numbers of copies."""
+        copies = self.seen.running(tilt)
+        copies -= (self.seen.counts * np.expm1(shift))[:, None]
+        copies /= (math.expm1(exponent) - np.expm1(shift))[:, None]
         return np.asarray(np.clip(self.seen.pack(copies), 1, self.seen.each(self.seen.counts)))
 
 
