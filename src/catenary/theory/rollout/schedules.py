@@ -70,7 +70,7 @@ class Given:
     def strengths(self, layers: int, clip: bool = False) -> Strengths:
         """The list, which must have one entry per layer; see ``checked_strengths`` for its other refusals."""
         if len(self.values) != checked_positive("layers", layers):
-            raise invalid("schedule", f"must have one strength for each of {layers} layers", f"{len(self.values)}")
+            raise invalid("schedule", f"must have one strength for each of {layers} layers", len(self.values))
         return checked_strengths(np.array(self.values, dtype=np.float64), clip)
 
     @property
