@@ -203,7 +203,7 @@ def _mean(units: Units, layout: Layout, shift: int, name: str, meaning: str, see
         return Reading(name, float("nan"), meaning, reason="no such place is far enough from both ends")
 
     def statistic(curves: Curves) -> Float64[np.ndarray, "n 1"]:
-        return np.exp(layout.ratios(curves, shift).mean(axis=1, keepdims=True))
+        return np.asarray(np.exp(layout.ratios(curves, shift).mean(axis=1, keepdims=True)))
 
     return _reading(units, statistic, [(name, meaning)], seed)[0]
 

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from catenary.boundaries import BoundaryEffect
-from catenary.charts import INK, Spec, framed, round_values
+from catenary.charts import INK, Spec, framed
 from catenary.drawing import PALETTE, digits
 from catenary.page.kinetic import Exhibit, Plate
 from catenary.reading import number
 
 MOST_CURVES = len(PALETTE)
+
+RATIOS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20)
+"""Ticks of an axis of ratios: closer near 1, where most of them are."""
 
 
 def boundary_exhibit(effects: Mapping[str, BoundaryEffect], parameters: Mapping[str, Any]) -> Exhibit:
@@ -107,10 +110,11 @@ def _inside(effects: Mapping[str, BoundaryEffect]) -> Spec:
 
 def _lines(data: list[Spec], names: Sequence[str], x_title: str, y_title: str) -> Spec:
     x = {"field": "x", "type": "quantitative", "title": x_title, "scale": {"nice": False}}
-    ends = [{"value": row[key]} for row in data for key in ("value", "low", "high") if key in row]
+    ends = [row[key] for row in data for key in ("value", "low", "high") if key in row]
+    ticks = [tick for tick in RATIOS if min(ends) <= tick <= max(ends)]
     y = {"field": "value", "type": "quantitative", "title": f"{y_title} (log)",
          "scale": {"type": "log", "nice": False, "padding": 8},
-         "axis": {"format": ".3~g", "values": round_values(ends)}}  # fmt: skip
+         "axis": {"format": ".3~g", "values": ticks}}  # fmt: skip
     colour = {"field": "curve", "type": "nominal", "title": None, "sort": list(names),
               "scale": {"domain": list(names), "range": list(PALETTE[: len(names)])}}  # fmt: skip
     encoding = {"x": x, "y": y, "color": colour}
