@@ -65,10 +65,13 @@ class Feed:
         counted = np.maximum(np.cumsum(self.real[list(sequences)], axis=1) - 1, 0)
         return torch.from_numpy(counted.astype(np.int64)).to(self.model.device)
 
+    def columns(self, sequences: Sequence[int], position: int) -> Int64[np.ndarray, " n"]:
+        """Column of the real token at ``position``, from 0, in each window."""
+        return np.asarray(np.argmax(self.real[list(sequences)], axis=1) + position)
+
     def last(self, sequences: Sequence[int]) -> Int64[np.ndarray, " n"]:
-        """Index of the last real token of each window."""
-        rows = self.real[list(sequences)]
-        return np.asarray(rows.shape[1] - 1 - np.argmax(rows[:, ::-1], axis=1))
+        """Column of the last real token of each window."""
+        return self.columns(sequences, self.length - 1)
 
 
 def prepare(model: Model, windows: Windows, attention_mask: Int[np.ndarray, "n T"] | None = None) -> Feed:

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from catenary.measure.probes import cotangent
 from catenary.models.extra import torch
-from catenary.quantity import JACOBIAN_NORM, SCALAR_GRADIENT, Quantity
+from catenary.quantity import ANSWER_GRADIENT, JACOBIAN_NORM, SCALAR_GRADIENT, Quantity
 from catenary.registry import Registry
 
 
@@ -24,7 +24,7 @@ class Draw:
 
 
 Cotangents = Callable[[Float[torch.Tensor, "n d"], Draw], Iterator[Float[torch.Tensor, "n d"]]]
-"""From the last position's stream, one cotangent per window for each backward pass."""
+"""From the output at one position, one cotangent per window for each backward pass."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,10 @@ def _direction(last: Float[torch.Tensor, "n d"], draw: Draw) -> Iterator[Float[t
     yield fixed / fixed.norm(dim=-1, keepdim=True)
 
 
+def _one(last: Float[torch.Tensor, "n 1"], draw: Draw) -> Iterator[Float[torch.Tensor, "n 1"]]:
+    yield torch.ones_like(last)
+
+
 METHODS: Registry[Method] = Registry("method")
 
 PROBES = METHODS.register("probes", Method("probes", JACOBIAN_NORM, False, lambda width, probes: probes, _gaussian))
@@ -75,3 +79,6 @@ EXACT = METHODS.register("exact", Method("exact", JACOBIAN_NORM, True, lambda wi
 
 SCALAR = METHODS.register("scalar", Method("scalar", SCALAR_GRADIENT, False, lambda width, probes: 1, _direction))
 """The gradient of ||h_L||, that is J_j^T h_L/||h_L||: one pass of one scalar, as in arXiv 2603.10123."""
+
+ANSWER = Method("answer", ANSWER_GRADIENT, True, lambda width, probes: 1, _one)
+"""The gradient of one scalar output, exact in one pass; chosen by the output, not by name."""
