@@ -19,10 +19,11 @@ from catenary.cli.terminal import observing, print_json
 - `catenary measure ./my-model --weights pretrained --tokens vanilla,chunked --documents ./texts`
 - `catenary measure qwen2-0.5b --no-rope --probes 4`
 - `catenary measure ./my-model --method exact --length 64` (all d cotangents)
+- `catenary measure --grid grid.toml --jobs 8` (every model, length and seed in the file)
 """
 )
 def measure(
-    model: options.MODEL,
+    model: options.MODEL_OR_GRID = None,
     weights: Annotated[str, typer.Option("--weights", help="untrained or pretrained.")] = "untrained",
     tokens: Annotated[
         str, typer.Option("--tokens", help="Comma-separated: random, zipf (untrained only), vanilla, chunked.")
@@ -52,12 +53,27 @@ def measure(
     tokenizer: options.TOKENIZER = None,
     revision: options.REVISION = None,
     trust_remote_code: options.REMOTE_CODE = False,
+    grid: Annotated[Path | None, typer.Option("--grid", help="TOML or JSON of models, lengths, seeds.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="With --grid: processes.")] = None,
+    cluster: Annotated[str | None, typer.Option("--cluster", help="With --grid: tcp://HOST:PORT of Dask.")] = None,
+    budget: Annotated[float | None, typer.Option("--budget", min=0, help="With --grid: minutes.")] = None,
     overwrite: options.OVERWRITE = False,
     json: options.JSON = False,
     quiet: options.QUIET = False,
 ) -> None:
     """Measure the position profile of a network: ||d h_L / d e_j||_F for every position j."""
     given = dict(locals())
+    if grid is not None:
+        if model is not None:
+            raise typer.BadParameter("--grid names its models itself: leave MODEL out")
+        from catenary.cli.grid import measure_grid_file
+
+        measure_grid_file(
+            grid, out=out, jobs=jobs, cluster=cluster, budget=budget, overwrite=overwrite, json=json, quiet=quiet
+        )
+        return
+    if model is None:
+        raise typer.BadParameter("give a MODEL, or --grid FILE")
     from catenary.cli.profile import folder_name
     from catenary.study.config import study_config
     from catenary.study.single import Request, measure_single

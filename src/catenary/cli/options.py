@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 
 MODEL = Annotated[str, typer.Argument(metavar="MODEL", help="Hub id, model folder, config.json or preset.")]
+MODEL_OR_GRID = Annotated[
+    str | None, typer.Argument(metavar="MODEL", help="Hub id, model folder, config.json or preset; not with --grid.")
+]
 LENGTH = Annotated[int, typer.Option("--length", "-L", min=16, help="Context length in tokens.")]
 SEED = Annotated[int, typer.Option("--seed", min=0, help="Seed of networks, windows and probes.")]
 OUT = Annotated[Path | None, typer.Option("--out", "-o", help="Directory of the run.")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -13,6 +13,7 @@ from catenary.errors import InvalidInput
 
 Tokens = Literal["vanilla", "chunked", "shuffled", "uniform", "random", "zipf"]
 Bos = Literal["tokenizer", "none", "one"]
+Settings = TypeVar("Settings", bound=BaseModel)
 Count = Annotated[int, Field(ge=1, le=100_000)]
 
 
@@ -21,8 +22,8 @@ def _named(model: object) -> object:
     return "" if model is None else model
 
 
-def _split(kinds: object) -> object:
-    """Kinds of windows, also as one comma-separated string."""
+def split_words(kinds: object) -> object:
+    """A tuple of words, also given as one comma-separated string."""
     return tuple(part.strip() for part in kinds.split(",") if part.strip()) if isinstance(kinds, str) else kinds
 
 
@@ -45,7 +46,7 @@ class StudyConfig(BaseModel):
     init_std: Annotated[float, Field(gt=0, lt=10)] | None = None
     rope: bool = True
     documents: str | None = None
-    conditions: Annotated[tuple[Tokens, ...], BeforeValidator(_split)] = ("vanilla", "chunked")
+    conditions: Annotated[tuple[Tokens, ...], BeforeValidator(split_words)] = ("vanilla", "chunked")
     windows: Count = 24
     chunk: Annotated[int, Field(ge=2)] | None = None
     bos: Bos = "tokenizer"
@@ -67,8 +68,13 @@ class StudyConfig(BaseModel):
 
 def study_config(values: Mapping[str, Any]) -> StudyConfig:
     """Validate; raises ``InvalidInput`` with one line per field at fault."""
+    return validated(StudyConfig, values)
+
+
+def validated(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
+    """The settings of a pydantic class from plain values; raises ``InvalidInput`` with one line per field at fault."""
     try:
-        return StudyConfig.model_validate(values)
+        return kind.model_validate(values)
     except ValidationError as error:
         lines = [
             f"{'.'.join(str(part) for part in e['loc'])}: {e['msg'].lower()}, got {e['input']!r:.80}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from catenary.provenance import digest, versions
 from catenary.sample import Sample
@@ -13,7 +13,7 @@ from catenary.study.config import StudyConfig, Tokens
 from catenary.study.observer import Observer
 from catenary.study.parts import TEXT, Part
 from catenary.study.source import Source
-from catenary.study.units import measure_units, units_of
+from catenary.study.units import Unit, measure_units, units_of
 from catenary.text.windows import Windows
 
 if TYPE_CHECKING:
@@ -27,24 +27,40 @@ def measure_part(
     config: StudyConfig, source: Source, part: Part, windows: Mapping[Tokens, Windows], folder: Path, watch: Observer
 ) -> Sample:
     """Measure every unit of ``part`` that is not in ``folder/units`` yet, and return its Sample."""
-    identity = {
-        "weights": source.weights_digest() if part.weights == "pretrained" else source.config_digest,
-        "config": config.model_dump(mode="json", include=_DECIDES),
-        "versions": versions(),
-    }
-    units = list(
-        units_of(part, windows, folder / "units", batch=config.batch_size, identity=identity)
-    )
+    units = part_units(config, source, part, windows, folder)
     watch.begin(part.label, part.total)
     try:
         sample = measure_units(part, units, lambda net: load_net(config, part, net), config.seed, watch.advance)
     finally:
         watch.end()
+    return replace(sample, provenance=provenance_of(config, source, part, windows))
+
+
+def part_units(
+    config: StudyConfig, source: Source, part: Part, windows: Mapping[Tokens, Windows], folder: Path
+) -> list[Unit]:
+    """Every unit of a part, with its file in ``folder/units``."""
+    identity = {
+        "weights": _network_digest(source, part),
+        "config": config.model_dump(mode="json", include=_DECIDES),
+        "versions": versions(),
+    }
+    return list(units_of(part, windows, folder / "units", batch=config.batch_size, identity=identity))
+
+
+def _network_digest(source: Source, part: Part) -> str:
+    return source.weights_digest if part.weights == "pretrained" else source.config_digest
+
+
+def provenance_of(
+    config: StudyConfig, source: Source, part: Part, windows: Mapping[Tokens, Windows]
+) -> dict[str, Any]:
+    """What a part's Sample says about itself."""
     untrained = part.weights == "untrained"
-    provenance = {
+    return {
         "model": source.located.name,
         "weights": part.weights,
-        "network": identity["weights"],
+        "network": _network_digest(source, part),
         "network_seeds": [config.seed + net for net in range(part.nets)] if untrained else None,
         "initialisation": source.architecture.initialisation if untrained else None,
         "windows": {tokens: digest({"ids": w.ids.tolist()}) for tokens, w in windows.items()},
@@ -57,13 +73,14 @@ def measure_part(
         "rope": config.rope,
         "versions": versions(),
     }
-    return replace(sample, provenance=provenance)
 
 
 def load_net(config: StudyConfig, part: Part, net: int) -> Model:
     """The network number ``net`` of a part: a fresh one with seed + net, or the one with its weights."""
+    from catenary.models.allocator import release_freed_blocks
     from catenary.models.load import load
 
+    release_freed_blocks()
     untrained = part.weights == "untrained"
     only_vectors = not TEXT & set(part.tokens)
     return load(

@@ -14,7 +14,10 @@ TEXT: frozenset[Tokens] = frozenset({"vanilla", "chunked", "shuffled", "uniform"
 
 @dataclass(frozen=True)
 class Part:
-    """One Sample to measure: ``nets`` networks, ``windows`` windows each, under every condition of ``tokens``."""
+    """One Sample to measure: ``nets`` networks, ``windows`` windows each, under every condition of ``tokens``.
+
+    ``recompute`` saves memory and changes no number: it is how the part is measured, not what.
+    """
 
     name: str
     label: str
@@ -24,6 +27,7 @@ class Part:
     windows: int
     probes: int
     method: str = "probes"
+    recompute: bool = False
 
     @property
     def quantity(self) -> Quantity:

@@ -18,7 +18,7 @@ from catenary.study.inputs import build_windows, describe_windows
 from catenary.study.measuring import load_net, measure_part
 from catenary.study.observer import Observer
 from catenary.study.parts import TEXT, Part
-from catenary.study.source import find_source, with_files
+from catenary.study.source import find_source, usable_source
 from catenary.text.windows import Windows
 
 
@@ -44,10 +44,9 @@ def measure_single(
         InvalidInput: unknown kinds of tokens or weights, several pretrained networks, or what the loading and
             the measurement refuse.
     """
-    from catenary.measure.methods import METHODS
     from catenary.shape import describe
 
-    part = _part(request, METHODS[request.method].name)
+    part = part_of(request)
     record = {**config.model_dump(mode="json"), "request": {**vars(request), "tokens": list(part.tokens)}}
     finished = existing_run(folder, record, overwrite=overwrite)
     if finished is not None:
@@ -55,12 +54,7 @@ def measure_single(
         return finished
     source = find_source(config)
     observer.say(f"{source.located.source}\n{source.architecture.describe()}")
-    if TEXT & set(part.tokens) or part.weights == "pretrained":
-        source = with_files(source, config)
-    if part.weights == "pretrained" and source.weights is None:
-        raise InvalidInput(source.no_weights)
-    if TEXT & set(part.tokens) and source.tokenizer is None:
-        raise InvalidInput(source.no_tokenizer)
+    source = usable_source(source, config, part)
     made = {kind: build_windows(kind, config, source, part) for kind in part.tokens}
     target_error = request.target_error
     if target_error is not None:
@@ -85,8 +79,11 @@ def measure_single(
     return read_run(folder)
 
 
-def _part(request: Request, method: str) -> Part:
-    known = get_args(Tokens)
+def part_of(request: Request) -> Part:
+    """The part a request means; raises ``InvalidInput`` for unknown words and for what does not go together."""
+    from catenary.measure.methods import METHODS
+
+    known, method = get_args(Tokens), METHODS[request.method].name
     for kind in request.tokens:
         if kind not in known:
             raise unknown("tokens", kind, known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from catenary.architecture import Architecture
@@ -13,6 +14,7 @@ from catenary.errors import InvalidInput, MissingResource
 from catenary.models.weights import weights_folder
 from catenary.provenance import digest
 from catenary.study.config import StudyConfig
+from catenary.study.parts import TEXT, Part
 
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "vocab.json", "tokenizer_config.json")
 
@@ -33,6 +35,7 @@ class Source:
         """Digest of the config alone: identifies an untrained network together with its seed."""
         return digest(dict(self.located.config))
 
+    @cached_property
     def weights_digest(self) -> str:
         """SHA-256 over the names and bytes of the safetensors files: identifies the trained network."""
         assert self.weights is not None
@@ -71,6 +74,17 @@ def with_files(source: Source, config: StudyConfig) -> Source:
         source.located.name, revision=config.revision, trust_remote_code=config.trust_remote_code
     )
     return _checked(source, folder, config)
+
+
+def usable_source(source: Source, config: StudyConfig, part: Part) -> Source:
+    """The source with what a part needs on disk; raises ``InvalidInput`` with the reason where it has no such thing."""
+    if TEXT & set(part.tokens) or part.weights == "pretrained":
+        source = with_files(source, config)
+    if part.weights == "pretrained" and source.weights is None:
+        raise InvalidInput(source.no_weights)
+    if TEXT & set(part.tokens) and source.tokenizer is None:
+        raise InvalidInput(source.no_tokenizer)
+    return source
 
 
 def _checked(source: Source, folder: Path | None, config: StudyConfig) -> Source:

@@ -79,8 +79,6 @@ def derived_seed(seed: int, *words: object) -> int:
 
 def measure_units(part: Part, units: list[Unit], load_net: LoadNet, seed: int, advance: Advance) -> Sample:
     """Measure the units that have no file yet, then read all of them into one Sample."""
-    from catenary.measure.jacobian import measure_jacobian
-
     net = -1
     model: Model | None = None
     for unit in units:
@@ -89,21 +87,32 @@ def measure_units(part: Part, units: list[Unit], load_net: LoadNet, seed: int, a
                 model = None
                 gc.collect()  # modules refer to each other: without it two networks would be in memory at once
                 net, model = unit.net, load_net(unit.net)
-            sample = measure_jacobian(
-                model,
-                unit.windows,
-                probes=part.probes,
-                seed=seed,
-                method=part.method,
-                batch_size=len(unit.rows),
-                sequences=unit.rows,
-            )
-            write_array(unit.path, sample.energy[0, 0, 0])
+            write_array(unit.path, measure_unit(model, unit, part, seed))
         advance(len(unit.rows))
-    exact = part.method == "exact"
-    return Sample(
-        _collect(part, units), part.tokens, quantity=part.quantity, label=part.label, exact=exact
+    return collect_units(part, units)
+
+
+def measure_unit(model: Model, unit: Unit, part: Part, seed: int) -> Float64[np.ndarray, "n K L"]:
+    """The energies of one unit's windows."""
+    from catenary.measure.jacobian import measure_jacobian
+
+    sample = measure_jacobian(
+        model,
+        unit.windows,
+        probes=part.probes,
+        seed=seed,
+        method=part.method,
+        batch_size=len(unit.rows),
+        sequences=unit.rows,
+        recompute=part.recompute,
     )
+    return np.asarray(sample.energy[0, 0, 0])
+
+
+def collect_units(part: Part, units: list[Unit]) -> Sample:
+    """Read the files of all units of a part into one Sample."""
+    exact = part.method == "exact"
+    return Sample(_collect(part, units), part.tokens, quantity=part.quantity, label=part.label, exact=exact)
 
 
 def _collect(part: Part, units: list[Unit]) -> Float64[np.ndarray, "c 1 n q p L"]:
