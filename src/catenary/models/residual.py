@@ -34,7 +34,10 @@ Sizes = Float[torch.Tensor, "n L"]
 
 @dataclass(frozen=True, eq=False)
 class Addition:
-    """One branch of one layer: per token, the rms of the stream it is added to (what is kept of it), and its own."""
+    """One branch of one layer: per token, the rms of the stream it is added to (what is kept of it), and its own.
+
+    ``layer`` counts the layers that ran, from 0. What is not attention is called feed-forward.
+    """
 
     layer: int
     branch: Branch
@@ -61,9 +64,9 @@ def additions(anatomy: Anatomy, shape: tuple[int, int], receive: Callable[[Addit
     trace = _Trace(shape, receive)
     handles = [
         handle
-        for index, layer in enumerate(anatomy.layers)
+        for layer in anatomy.layers
         for handle in (
-            layer.register_forward_pre_hook(trace.enter(index), with_kwargs=True),
+            layer.register_forward_pre_hook(trace.enter, with_kwargs=True),
             layer.register_forward_hook(trace.leave),
             *(part.register_forward_hook(trace.normalise) for part in layer.modules() if _like_a_norm(part)),
         )
@@ -106,16 +109,17 @@ class _Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch does 
         self.shape = shape
         self.receive = receive
         self.left_out: set[int] = set()
+        self.calls = 0
         self.state: _State | None = None
 
-    def enter(self, index: int) -> Callable[..., None]:
-        def hook(_: torch.nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-            entry = first_tensor(arguments[0] if arguments else next(iter(named.values())))
-            self.state = _State(index, entry, {_key(entry): _Stream()}, held=[entry])
-
-        return hook
+    def enter(self, _: torch.nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """A layer begins."""
+        entry = first_tensor(arguments[0] if arguments else next(iter(named.values())))
+        self.state = _State(self.calls, entry, {_key(entry): _Stream()}, held=[entry])
+        self.calls += 1
 
     def leave(self, layer: torch.nn.Module, _: object, output: object) -> None:
+        """A layer is done: hand over what it added."""
         state, self.state = self.state, None
         assert state is not None
         if state.calls == 0:

@@ -30,11 +30,6 @@ HEAD, TAIL, RATIO = 24, 2, 1.1
 SLOPES = 4
 """ALiBi slopes that stand for all: within 4e-4 of ten of them for BLOOM-560m."""
 
-HOLDS = (
-    "Norms at large width: a token's own norms are taken at their mean square. What the law adds per token is sampled, "
-    "not averaged, in one network: see the deviation over networks beside a measurement."
-)
-
 
 def predicted_strengths(
     architecture: Architecture, length: int, repeat_probability: float = 0.0, coupling: str = "strong"
@@ -95,12 +90,14 @@ def _plan(architecture: Architecture, length: int, repeat_probability: float) ->
 def _rows(architecture: Architecture, plan: _Plan, mixer_of: MakeMixer) -> Iterator[Strength]:
     stream = plan.start.stream
     for index, layer in enumerate(architecture.layers):
+        shown = bool(layer.attentions)
         for step in layer.steps:
             parts = tuple(Part(mixer_of(b), b.before, b.after, b.scale**2) for b in step.branches)
             moved = Move(parts, step.keep**2, step.before, step.after).forward(stream)
             for branch, added in zip(step.branches, moved.added, strict=True):
                 kind: Branch = "attention" if isinstance(branch.mix, Attention) else "feed-forward"
-                yield _strength(index, kind, moved.kept, added, plan.sizes)
+                if shown:
+                    yield _strength(index, kind, moved.kept, added, plan.sizes)
             stream = moved.stream
 
 
