@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import oracles.repeats as oracle
-from catenary.architecture import Rotary
+from catenary.architecture import Causal, Chunk, Kernel, Prefix, Rotary, Window
 from catenary.theory.attention.scores import Scores
 from catenary.theory.repeats import attention as repeats
 from catenary.theory.repeats.attention import Law, RepeatedAttention, Values
@@ -15,9 +15,9 @@ from catenary.theory.repeats.between import Interpolated, both_queries, each_que
 from catenary.theory.repeats.law import rotation
 
 
-def sparse(length: int, width: int | None) -> Band:
+def sparse(length: int, kernel: Kernel) -> Band:
     """A band with chosen queries at growing distances."""
-    return Band(length, width, np.array([0, 1, 2, 3, 7, 8, 13, 20, length - 1]))
+    return Band.of(kernel, length, np.array([0, 1, 2, 3, 7, 8, 13, 20, length - 1]))
 
 
 def smooth(seen: Band) -> Interpolated:
@@ -26,13 +26,13 @@ def smooth(seen: Band) -> Interpolated:
     return Interpolated(seen.unpack(values), seen)
 
 
-@pytest.mark.parametrize("width", [None, 9])
-def test_products_are_those_of_the_dense_matrix(width: int | None) -> None:
-    seen = sparse(29, width)
+@pytest.mark.parametrize("kernel", [Causal(), Window(9), Prefix(6), Prefix(18)])
+def test_products_are_those_of_the_dense_matrix(kernel: Kernel) -> None:
+    seen = sparse(29, kernel)
     w = smooth(seen)
     whole = w.dense()
     i = np.arange(29)
-    inside = (i[:, None] >= i) & (i[:, None] - i < (width or 29))
+    inside = (seen.first[:, None] <= i) & (i < seen.stop[:, None])
     assert (whole[inside] > 0).all()
     assert np.abs(whole[~inside]).max() < 1e-15
     x = np.random.default_rng(0).standard_normal((29, 29))
@@ -44,7 +44,7 @@ def test_products_are_those_of_the_dense_matrix(width: int | None) -> None:
 
 
 def test_rows_between_are_interpolated_where_both_neighbours_see() -> None:
-    seen = sparse(29, None)
+    seen = sparse(29, Causal())
     whole = smooth(seen).dense()
     progress = np.cumsum(1 / np.arange(1, 30))
     j = 5
@@ -57,8 +57,10 @@ def test_rows_between_are_interpolated_where_both_neighbours_see() -> None:
     np.testing.assert_allclose(both_queries(square, seen), np.outer(progress, progress), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("theta", "width"), [(None, None), (50.0, None), (50.0, 6)])
-def test_sums_over_pairs_of_queries(theta: float | None, width: int | None) -> None:
+@pytest.mark.parametrize(
+    ("theta", "kernel"), [(None, Causal()), (50.0, Prefix(5)), (50.0, Window(6)), (None, Chunk(7))]
+)
+def test_sums_over_pairs_of_queries(theta: float | None, kernel: Kernel) -> None:
     """Every query chosen: matrix products against loops over pairs of queries and of tokens."""
     n = 18
     generator = np.random.default_rng(3)
@@ -68,7 +70,7 @@ def test_sums_over_pairs_of_queries(theta: float | None, width: int | None) -> N
     r = 0.1 + 0.4 * same + 0.4 * np.corrcoef(root)
     np.fill_diagonal(r, 1.0)
     turning = None if theta is None else rotation(Rotary(theta, 16), 16, n)
-    law = Law.of(RepeatedAttention(1.0, Scores(1.3, 16), same, turning, width), r, 1.3)
+    law = Law.of(RepeatedAttention(1.0, Scores(1.3, 16), same, turning, kernel), r, 1.3)
     values = Values.of(r, law)
     out = law.outputs(values)
     free = oracle.outputs(law, r)
@@ -81,14 +83,16 @@ def test_sums_over_pairs_of_queries(theta: float | None, width: int | None) -> N
     np.testing.assert_allclose(found, 0.5 * (expected + expected.T), atol=1e-11)
 
 
-@pytest.mark.parametrize(("length", "width"), [(300, None), (260, 120)])
-def test_chosen_queries_stand_for_all(length: int, width: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("length", "kernel"), [(300, Causal()), (260, Window(120)), (300, Chunk(170)), (260, Prefix(60))]
+)
+def test_chosen_queries_stand_for_all(length: int, kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     """One layer with all queries chosen: O(L^3)."""
     ids = np.random.default_rng(5).zipf(1.4, length) % 90
     same = ids[:, None] == ids
     r = 0.06 + 0.5 * same + 0.44 * np.eye(length)
     d = np.outer(*2 * [np.arange(1, length + 1) / length]) * (0.1 * same + 0.9 * np.eye(length))
-    attention = RepeatedAttention(1.0, Scores(1.6, 64), same, rotation(Rotary(1e4, 64), 64, length), width)
+    attention = RepeatedAttention(1.0, Scores(1.6, 64), same, rotation(Rotary(1e4, 64), 64, length), kernel)
 
     def both() -> tuple[np.ndarray, np.ndarray]:
         law = Law.of(attention, r, 1.6)

@@ -2,16 +2,18 @@ r"""Attention at birth over tokens that repeat, with rotary positions, at any lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
+from catenary.architecture import Causal, Kernel
 from catenary.errors import NotApplicable
 from catenary.theory.attention.scores import Scores
+from catenary.theory.attention.sinks import kept_beside_sink
 from catenary.theory.mixers import Outcome
 from catenary.theory.positions.pairs import Matrix, Pairs, Vector
-from catenary.theory.repeats.band import Band, EachRow, Seen, Square, band
+from catenary.theory.repeats.band import Band, EachRow, Rows, Seen, Square, band
 from catenary.theory.repeats.between import Interpolated, Over, both_queries, each_query, pairs, single
 from catenary.theory.repeats.nodes import Pull, correlations
 from catenary.theory.repeats.rows import Levels, Likeness, Multiplicities, RowTables
@@ -41,10 +43,10 @@ class RepeatedAttention:
 
     Attributes:
         gain: \(\kappa_V^2\).
-        scores: the law of the logits; no soft-cap, no sink.
+        scores: the law of the logits; a soft-cap is in their variance already.
         equal: whether two positions hold the same token.
         turning: \(c_{ik}\), the factor of rotary positions on the product of two equal vectors; None without them.
-        width: a window, None for the whole past.
+        kernel: what queries see; uniform over it on average.
         own_norm: whether queries and keys are normalised from inputs that are not.
     """
 
@@ -52,7 +54,7 @@ class RepeatedAttention:
     scores: Scores
     equal: Bool[np.ndarray, "n n"]
     turning: Matrix | None = None
-    width: int | None = None
+    kernel: Kernel = field(default_factory=Causal)
     own_norm: bool = False
 
     def forward(self, x: Pairs) -> Outcome:
@@ -133,8 +135,10 @@ class Values:
         """The means under the mean attention."""
         work = x.astype(law.average.values.dtype)
         half = law.average.times(work)
+        if law.kept is not None:
+            half *= law.kept[:, None]
         seen = half[law.seen.queries]
-        both = seen @ law.average.values.T
+        both = seen @ law.damped(law.average.values).T
         return cls(work, Means(half, both_queries(both, law.seen)), Means(seen, both))
 
 
@@ -145,6 +149,7 @@ class Law:
     The covariance of two logits is \(vR_{ik}R_{jl}c_{(i-k)-(j-l)}\). A query with itself meets keys turned by
     \(c_{jl}\) (``own``); for different queries the factor is taken as \(c_{ik}\), so that keys meet unturned
     (``other``): exact far apart, and near each other the profile moves by less than .002 dex per class of tokens.
+    Beside a sink every row is that of the law without it, times what it keeps on average (``kept``).
     """
 
     scores: Scores
@@ -152,6 +157,7 @@ class Law:
     seen: Band
     tables: RowTables
     average: Interpolated
+    kept: Float[np.ndarray, " n"] | None
     reach: EachRow
     cosine: Square
     unlike: Square
@@ -166,7 +172,7 @@ class Law:
         """The law over inputs of correlation ``r``; ``tables`` from an earlier call with the same input."""
         n = len(r)
         dtype = np.float32 if n >= SINGLE_FROM else np.float64
-        seen = band(n, attention.width)
+        seen = band(n, attention.kernel)
         different, plain = (~attention.equal).astype(dtype), r.astype(dtype)
         turned = plain if attention.turning is None else plain * attention.turning.astype(dtype)
         near = Likeness.of(turned, different, seen)
@@ -178,14 +184,16 @@ class Law:
             far = Likeness.of(plain, different, seen)
             other = Shape.of(far, tables, mean, far.multiplicities(tables.copies))
         (_, free), *coupled = correlations(turned)
-        reach = seen.total(mean * own.levels.response) * (1 - 1 / seen.counts)
+        kept = kept_beside_sink(attention.scores, seen.reached.astype(np.float64))
+        reach = each_query(seen.total(mean * own.levels.response) * (1 - 1 / seen.counts), seen)
         return cls(
             scores=attention.scores,
             turning=attention.turning,
             seen=seen,
             tables=tables,
             average=Interpolated(seen.unpack(mean), seen),
-            reach=each_query(reach, seen),
+            kept=None if kept is None else kept.astype(dtype),
+            reach=reach if kept is None else reach * kept,
             cosine=turned,
             unlike=different,
             own=own,
@@ -205,8 +213,10 @@ class Law:
         for weight, pull in self.pulls:
             part = both_queries(pull.means(values.x), self.seen)
             part *= weight
-            total += part
+            total += self._both_damped(part)
         same = np.maximum(each_query(self.single.own_means(values.x), self.seen), 1e-30).astype(np.float64)
+        if self.kept is not None:
+            same *= self.kept**2
         root = np.sqrt(same).astype(total.dtype)
         np.minimum(total, root * root[:, None], out=total)
         out = total.astype(np.float64)
@@ -230,7 +240,7 @@ class Law:
 
     def through_values(self, gradient: Matrix) -> Matrix:
         r"""\(\sum_{ik}D_{ik}E[A_{ij}A_{kl}]\)."""
-        d = gradient.astype(self.cosine.dtype)
+        d = self._both_damped(gradient.astype(self.cosine.dtype))
         total = self.average.sandwich(d * self.free).astype(np.float64)
         diagonal = np.einsum("ii->i", total)
         for weight, pull in self.pulls:
@@ -257,7 +267,7 @@ class Law:
 
         g = a lambda', with X and the keys K centred for both queries and \(c_{mn}\) = 1 for different ones.
         """
-        d = gradient.astype(self.cosine.dtype)
+        d = self._both_damped(gradient.astype(self.cosine.dtype))
         x, means, at, other = values.x, values.means, values.at, self.other
         v, alike = d.dtype.type(self.tables.variance), other.likeness.keys
         half = np.ascontiguousarray(means.half.T)
@@ -305,5 +315,16 @@ class Law:
     def _others(self, shape: Shape, over: Over) -> Means:
         """Means of the keys' likeness over what queries see, tokens of one type left out."""
         at = self.average
-        half = at.at(shape.likeness.keys * self.unlike) / np.maximum(at.at(self.unlike), 1e-9)
-        return Means(half, over(half, at.values))
+        half = self.damped(at.at(shape.likeness.keys * self.unlike) / np.maximum(at.at(self.unlike), 1e-9))
+        return Means(half, over(half, self.damped(at.values)))
+
+    def damped(self, rows: Rows) -> Rows:
+        """Rows of chosen queries times what they keep beside a sink."""
+        return rows if self.kept is None else rows * self.kept[self.seen.queries, None]
+
+    def _both_damped(self, x: Square) -> Square:
+        """A function of two queries times what both keep, in the memory of x."""
+        if self.kept is not None:
+            x *= self.kept
+            x *= self.kept[:, None]
+        return x

@@ -8,6 +8,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 from jaxtyping import Float, Float64, Int64, Real
 
+from catenary.architecture import Causal, Chunk, Kernel, Prefix, Window
+from catenary.errors import NotApplicable
+
 Square = Float[np.ndarray, "n n"]
 """A matrix over pairs of positions, in the precision of the work."""
 
@@ -34,27 +37,46 @@ EVERY = 128
 """Length up to which every query is chosen."""
 
 NARROW = 48
-"""Width of a window up to which every query is chosen: its rows are short, and change with each token."""
+"""Longest row up to which every query is chosen: short rows change with each token."""
 
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """The pairs (query i, token j) with i - width < j <= i for chosen i, row after row; ``width`` None: all j <= i."""
+    """The pairs (query i, token j) with first_i <= j < stop_i for chosen i, row after row; neither bound falls."""
 
-    size: int
-    width: int | None
+    first: Int64[np.ndarray, " n"]
+    stop: Int64[np.ndarray, " n"]
     queries: Int64[np.ndarray, " rows"]
+
+    @classmethod
+    def of(cls, kernel: Kernel, length: int, queries: Int64[np.ndarray, " rows"]) -> Band:
+        """What queries see under a kernel that is uniform over what it sees; others are refused."""
+        i = np.arange(length)
+        match kernel:
+            case Causal():
+                return cls(np.zeros_like(i), i + 1, queries)
+            case Window(width):
+                return cls(np.maximum(i + 1 - width, 0), i + 1, queries)
+            case Chunk(width):
+                return cls(i - i % width, i + 1, queries)
+            case Prefix(inside):
+                return cls(np.zeros_like(i), np.maximum(i + 1, min(inside, length)), queries)
+        raise NotApplicable(f"the law of repeated tokens does not cover {type(kernel).__name__} attention")
+
+    @property
+    def size(self) -> int:
+        """Number of positions."""
+        return self.first.size
 
     @property
     def length(self) -> int:
         """Number of rows."""
         return self.queries.size
 
-    @cached_property
+    @property
     def reached(self) -> Int64[np.ndarray, " n"]:
         """How many tokens each position sees, chosen or not."""
-        i = np.arange(1, self.size + 1)
-        return i if self.width is None else np.minimum(i, self.width)
+        return np.asarray(self.stop - self.first)
 
     @cached_property
     def counts(self) -> Int64[np.ndarray, " rows"]:
@@ -74,8 +96,8 @@ class Band:
     @cached_property
     def columns(self) -> Int64[np.ndarray, " seen"]:
         """The token of each pair."""
-        first = self.queries + 1 - self.counts
-        return np.asarray(np.arange(self.rows.size) - self.starts[self.rows] + first[self.rows])
+        first = self.first[self.queries] - self.starts
+        return np.asarray(np.arange(self.rows.size) + first[self.rows])
 
     @cached_property
     def flat(self) -> Int64[np.ndarray, " seen"]:
@@ -114,14 +136,14 @@ class Band:
 
     def running(self, x: Square) -> Float64[np.ndarray, "rows n"]:
         """Sums along axis 0 over the tokens that each query sees."""
-        stops = self.queries + 1
-        edges = np.union1d(stops, stops - self.counts)
+        starts, stops = self.first[self.queries], self.stop[self.queries]
+        edges = np.union1d(stops, starts)
         total = np.zeros((edges.size, self.size))
         for row, before, start, stop in zip(total[1:], total, edges, edges[1:], strict=False):
             np.add(before, np.ones(stop - start, x.dtype) @ x[start:stop], out=row)
         found = total[np.searchsorted(edges, stops)]
-        if self.width is not None:
-            found -= total[np.searchsorted(edges, stops - self.counts)]
+        if starts.any():
+            found -= total[np.searchsorted(edges, starts)]
         return np.asarray(found)
 
     def pair_sums(self, x: Square) -> EachRow:
@@ -141,12 +163,11 @@ def thinned(progress: EachRow, step: float, head: int, tail: int = 1) -> Int64[n
 
 
 @lru_cache(maxsize=8)
-def band(length: int, width: int | None = None, every: bool = False) -> Band:
+def band(length: int, kernel: Kernel, every: bool = False) -> Band:
     """The band over so many queries that rows between them follow by interpolation, made once; or over all."""
-    width = None if width is None or width >= length else width
     i = np.arange(length)
-    if every or length <= EVERY or (width is not None and width <= NARROW):
-        return Band(length, width, i)
-    whole = Band(length, width, i)
+    whole = Band.of(kernel, length, i)
+    if every or length <= EVERY or whole.reached.max() <= NARROW:
+        return whole
     sparse = thinned(whole.progress, STEP, HEAD, TAIL)
-    return Band(length, width, np.union1d(sparse, i[LONGEST - 1 :: LONGEST]))
+    return Band.of(kernel, length, np.union1d(sparse, i[LONGEST - 1 :: LONGEST]))

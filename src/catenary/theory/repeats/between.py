@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 
 from catenary.theory.repeats.band import Band, Rows, Square
 
@@ -62,7 +62,6 @@ def spans(seen: Band, dtype: np.dtype[Any]) -> tuple[Span, ...]:
     """All spans of a band that hold a query."""
     found = []
     whole = np.cumsum(1 / seen.reached)
-    width = seen.size if seen.width is None else seen.width
     for row, (r0, r1) in enumerate(zip(seen.queries, seen.queries[1:], strict=False)):
         if r1 - r0 < 2:
             continue
@@ -70,13 +69,13 @@ def spans(seen: Band, dtype: np.dtype[Any]) -> tuple[Span, ...]:
         n = seen.reached[i]
         part = (whole[i] - whole[r0]) / (whole[r1] - whole[r0])
         first, second = seen.reached[r0] / n, seen.reached[r1] / n
-        came, went = np.arange(r0 + 1, r1 + 1), np.arange(max(r0 - width + 1, 0), max(r1 - width + 1, 0))
-        entering = second[:, None] * ((came <= i[:, None]) - part[:, None])
-        leaving = first[:, None] * ((went > i[:, None] - width) - 1 + part[:, None])
+        came, went = np.arange(seen.stop[r0], seen.stop[r1]), np.arange(seen.first[r0], seen.first[r1])
+        entering = second[:, None] * ((came < seen.stop[i, None]) - part[:, None])
+        leaving = first[:, None] * ((went >= seen.first[i, None]) - 1 + part[:, None])
         linear = np.stack([1 - part, part], axis=1)
         arrays = linear, linear * np.stack([first, second], axis=1), entering, leaving
-        gone = slice(int(went[0]), int(went[-1]) + 1) if went.size else slice(0, 0)
-        found.append(Span(row, slice(r0 + 1, r1), slice(r0 + 1, r1 + 1), gone, *(a.astype(dtype) for a in arrays)))
+        moved = slice(seen.stop[r0], seen.stop[r1]), slice(seen.first[r0], seen.first[r1])
+        found.append(Span(row, slice(r0 + 1, r1), *moved, *(a.astype(dtype) for a in arrays)))
     return tuple(found)
 
 
@@ -181,16 +180,19 @@ class Interpolated:
 
     def _blocks(self) -> Iterator[tuple[slice, slice]]:
         """Blocks of rows, and the tokens that one of them sees."""
-        stops, counts = self.seen.queries + 1, self.seen.counts
+        starts, stops = self._bounds()
         for first in range(0, self.seen.length, BLOCK):
             rows = slice(first, first + BLOCK)
-            yield rows, slice(int((stops - counts)[first]), int(stops[rows][-1]))
+            yield rows, slice(int(starts[first]), int(stops[rows][-1]))
 
     def _columns(self) -> Iterator[tuple[slice, slice]]:
         """Blocks of tokens, and the rows that see one of them."""
-        stops = self.seen.queries + 1
-        starts, start = stops - self.seen.counts, 0
+        (starts, stops), start = self._bounds(), 0
         for stop in map(int, [*stops[BLOCK - 1 : -1 : BLOCK], stops[-1]]):
             rows = slice(int(np.searchsorted(stops, start, "right")), int(np.searchsorted(starts, stop)))
             yield slice(start, stop), rows
             start = stop
+
+    def _bounds(self) -> tuple[Int64[np.ndarray, " rows"], Int64[np.ndarray, " rows"]]:
+        """The first token each row sees, and the one after its last."""
+        return self.seen.first[self.seen.queries], self.seen.stop[self.seen.queries]

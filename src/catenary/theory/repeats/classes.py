@@ -11,7 +11,7 @@ from jaxtyping import Float, Float64, Int64, Real
 
 from catenary.theory.positions.pairs import Matrix, Pairs, Positions, Vector
 from catenary.theory.repeats.band import EachRow, Seen, thinned
-from catenary.theory.repeats.rows import WEAKEST, Multiplicities
+from catenary.theory.repeats.rows import WEAKEST, Multiplicities, fullest
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +116,8 @@ class ClassMeeting:
         return np.asarray(np.clip(self._mean(self.different), 0, 1 - WEAKEST))
 
     def relative(self, keys: Float64[np.ndarray, " *shape"]) -> Float64[np.ndarray, " *shape"]:
-        """(X - b)/(1 - b), at most 1, with b of the last row."""
-        common = self.background[-1]
+        """(X - b)/(1 - b), at most 1, with b of the last of the longest rows."""
+        common = self.background[fullest(self.seen)]
         return np.asarray((np.minimum(keys, 1) - common) / (1 - common))
 
     def multiplicities(self, exponent: float) -> Multiplicities:
@@ -125,7 +125,7 @@ class ClassMeeting:
         return Multiplicities(self._copies(exponent), self._copies(2 * exponent))
 
     def _copies(self, exponent: float) -> Seen:
-        common = self.background[-1]
+        common = self.background[fullest(self.seen)]
         shift = np.exp(exponent * (self.background - common) / (1 - common))
         others = self.seen.counts - 1
         mean = [self._mean(np.exp(exponent * self.relative(keys))) / shift - 1 for keys in (self.different, self.equal)]

@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from catenary.architecture import Architecture, Attention, Kernel, Rotary
+from catenary.architecture import Alibi, Architecture, Attention, Kernel, Rotary
+from catenary.errors import NotApplicable
 from catenary.theory.birth import MakeMixer, birth_energies
 from catenary.theory.coarse import kernels, reach
 from catenary.theory.embedding import embedded
@@ -17,7 +18,7 @@ from catenary.theory.positions.groups import positions
 from catenary.theory.positions.pairs import Matrix
 from catenary.theory.repeats.classes import TokenClasses
 from catenary.theory.repeats.coarse import CoarseRepeats
-from catenary.theory.repeats.law import check_kernel, grouped_mixers, plain_scores, rotation_factors
+from catenary.theory.repeats.law import effective_dims, effective_scores, grouped_mixers, rotation_factors
 
 
 def long_energies(
@@ -100,15 +101,19 @@ def class_mixers(
     positions_of = cache(lambda kernel: positions(kernel, grid))
 
     def group_mixer(attention: Attention, kernel: Kernel, gain: float, own_norm: bool) -> Mixer:
-        check_kernel(kernel)
-        turning = None if attention.rotary is None else group_rotation(attention.rotary, attention.head_dim, grid)
-        scores = plain_scores(attention, width, finite_width)
+        if isinstance(kernel, Alibi):
+            raise NotApplicable("the law of repeated tokens does not cover Alibi attention")
+        if attention.sink is not None:
+            raise NotApplicable("the law of repeated tokens by frequency does not cover a sink; use method='exact'")
+        rotary, dims = attention.rotary, effective_dims(attention, width)
+        turning = None if rotary is None else group_rotation(rotary, dims, grid)
+        scores = effective_scores(attention, width, finite_width)
         return CoarseRepeats(gain, scores, positions_of(kernel), classes, turning, own_norm)
 
     return grouped_mixers(architecture, group_mixer)
 
 
-def group_rotation(rotary: Rotary, head_dim: int, grid: Grid) -> Matrix:
+def group_rotation(rotary: Rotary, head_dim: float, grid: Grid) -> Matrix:
     """Mean of ``rotation`` over pairs of different positions of two groups; over distances about that of the centres.
 
     1 for a single position with itself.

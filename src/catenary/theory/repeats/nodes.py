@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from catenary.theory.repeats.band import Seen, Square
 from catenary.theory.repeats.between import Between, Interpolated, Over, pairs, single
-from catenary.theory.repeats.rows import Levels, Likeness, RowTables
+from catenary.theory.repeats.rows import Levels, Likeness, RowTables, fullest
 
 ROUNDS = 3
 """Steps of the fixed point for o: 3 and 40 give the same profile to 2e-4 dex."""
@@ -55,7 +55,7 @@ class Factors:
         weak *= rho
         spread = levels.spread**rho
         both = weak * spread
-        exponent = math.log1p(rho * float(u[-1]) ** (1 - rho) * math.expm1(tables.copies) ** rho)
+        exponent = math.log1p(rho * float(u[fullest(seen)]) ** (1 - rho) * math.expm1(tables.copies) ** rho)
         top = math.expm1(exponent)
         own = levels.share * both
         om = 1 - own + 0.5 * seen.each(seen.total(mean * own), dtype)

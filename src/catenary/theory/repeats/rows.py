@@ -70,6 +70,11 @@ class SeenBy(Protocol):
         ...
 
 
+def fullest(seen: SeenBy) -> int:
+    """The last of the rows that see most."""
+    return int(seen.length - 1 - np.argmax(seen.counts[::-1]))
+
+
 class Meeting(Protocol):
     """How alike the keys are that a row meets."""
 
@@ -93,7 +98,7 @@ class Likeness:
     r"""How alike the keys of two tokens are, X, and b_i, its mean over the pairs of different types that row i sees.
 
     Logits are shifted by what all keys have in common, which the softmax drops; ``relative`` is the rest,
-    \((X - b)/(1 - b)\) with b that of the last row: 1 for copies, about 0 for different tokens.
+    \((X - b)/(1 - b)\) with b that of the last row of most tokens: 1 for copies, about 0 for different tokens.
     """
 
     keys: Square
@@ -110,7 +115,7 @@ class Likeness:
     @cached_property
     def relative(self) -> Square:
         """(X - b)/(1 - b), at most 1."""
-        common = float(self.background[-1])
+        common = float(self.background[fullest(self.seen)])
         relative = np.minimum(self.keys, 1)
         relative -= common
         relative /= 1 - common
@@ -129,7 +134,7 @@ class Likeness:
         clipped to [1, n_i]: the number of copies where copies have X = 1 and other tokens X = b. A first moment of
         attention carries one factor \(e^z\), a second two, hence the two tilts.
         """
-        common = self.background[-1]
+        common = self.background[fullest(self.seen)]
         shift = exponent * (self.background - common) / (1 - common)
         tilt = self.excess(exponent)
         first = self._effective(tilt, shift, exponent)
@@ -175,7 +180,8 @@ class Levels:
 class RowTables:
     r"""ln alpha, ln beta and ln kappa per row on the grid of multiplicities, averaged over the norm of the query.
 
-    ``copies`` is the exponent y of a tilt by one shared logit at the last row: \(e^y = n^2m_2\) without copies.
+    ``copies`` is the exponent y of a tilt by one shared logit at the last of the longest rows: \(e^y = n^2m_2\) without
+    copies.
     """
 
     logs: Float64[np.ndarray, "3 n bins"]
@@ -200,7 +206,8 @@ class RowTables:
             return total
 
         u = variance * (1 - near.background)
-        copies = math.log(moments(np.ones(1), float(u[-1]), np.full(1, float(seen.counts[-1])))[1, 0])
+        last = fullest(seen)
+        copies = math.log(moments(np.ones(1), float(u[last]), np.full(1, float(seen.counts[last])))[1, 0])
         first = near.multiplicities(copies).first
         rows = seen.chosen(ROW_STEP, 8)
         logs = np.log(np.stack([moments(seen.row(first, i), float(u[i]), seen.tokens(i)) for i in rows], axis=1))
