@@ -61,6 +61,9 @@ def test_profile_and_defaults() -> None:
     profile = ct.predict(SMALL, length=100, theory="rollout")
     strengths = predicted_strengths(SMALL, 100).values()
     np.testing.assert_allclose(profile.values, cesaro_row(100, 3, strengths), rtol=1e-12)
+    energies = [row.energy for row in predicted_strengths(SMALL, 100).of()]
+    shares = ct.predict(SMALL, length=100, theory="rollout", schedule="energy")
+    np.testing.assert_allclose(shares.values, cesaro_row(100, 3, energies), rtol=1e-12)
     assert profile.quantity is PATH_WEIGHT
     assert profile.label == f"rollout, birth-law strengths, sum {sum(strengths):.3g}"
     assert profile.card is not None

@@ -49,7 +49,7 @@ def predict(
         str | None,
         typer.Option(
             "--schedule",
-            help="rollout: strengths as 0.2, power:FIRST:EXPONENT, a,b,c or a .json; default the birth law's.",
+            help="rollout: birth (default), energy, 0.2, power:FIRST:EXPONENT, a,b,c or a .json.",
         ),
     ] = None,
     content: Annotated[

@@ -28,6 +28,9 @@ from catenary.validity import ValidityCard
 
 OPTIONS = ("schedule", "content", "content_unit", "temperature", "compat")
 
+BORN = ("birth", "energy")
+"""Schedules from the birth law: ratios of norms |a|/(|x|+|a|), or shares of energy a^2/(x^2+a^2)."""
+
 UNITS = ("logit", "product")
 """What a content prior is given in: logits, or products q.k that the attention has not scaled yet."""
 
@@ -36,7 +39,7 @@ UNITS = ("logit", "product")
 class Choice:
     """The options of one rollout, checked."""
 
-    schedule: Schedule | None
+    schedule: Schedule | str
     content: Content
     unit: str
     temperature: float
@@ -64,8 +67,8 @@ class Rollout:
             architecture: gives masks, slopes, heads, and the scale of products q.k.
             length: L >= 2.
             tokens: only how often two are equal is used, for the strengths at birth; ids count as such a rate.
-            options: ``schedule`` (a number, a list of one per attention, text as ``read_schedule`` takes it; left out:
-                the birth law's strengths), ``content`` (0; or as ``content_diagonal`` takes it, heads in the config's
+            options: ``schedule`` ("birth": the birth law's strengths; "energy": its shares of energy, which its own
+                profile follows more closely; or one per attention as ``read_schedule`` takes them), ``content`` (0; or as ``content_diagonal`` takes it, heads in the config's
                 order), ``content_unit`` ("logit", or "product" for q.k without the attention's factor),
                 ``temperature`` (1), ``compat`` (None, or departures of the published code, see ``DEPARTURES``).
 
@@ -77,9 +80,8 @@ class Rollout:
         attentions = _attentions(architecture)
         layers = attention_layers(architecture, length, choice)
         schedule = choice.schedule
-        if schedule is None:
-            rate = tokens.repeat_probability if tokens.ids is None else pair_rate(tokens.ids)
-            schedule = Given(predicted_strengths(architecture, length, rate).values(), "birth-law")
+        if isinstance(schedule, str):
+            schedule = _at_birth(schedule, architecture, length, tokens)
         strengths = schedule.strengths(len(attentions), clip="clipped-strengths" in choice.departures)
         control = control_quantity(layers, strengths)
         compat = f", {choice.compat}" if choice.compat else ""
@@ -121,6 +123,14 @@ def attention_layers(architecture: Architecture, length: int, choice: Choice) ->
     return tuple(layers)
 
 
+def _at_birth(kind: str, architecture: Architecture, length: int, tokens: TokenLaw) -> Given:
+    rate = tokens.repeat_probability if tokens.ids is None else pair_rate(tokens.ids)
+    born = predicted_strengths(architecture, length, rate)
+    if kind == "energy":
+        return Given(tuple(row.energy for row in born.of()), "birth-law energy")
+    return Given(born.values(), "birth-law")
+
+
 def _attentions(architecture: Architecture) -> tuple[Attention, ...]:
     found = tuple(attention for layer in architecture.layers for attention in layer.attentions)
     if not found:
@@ -155,14 +165,14 @@ def _slopes(
 
 def _choice(options: Mapping[str, Any]) -> Choice:
     check_options("rollout", options, OPTIONS)
-    schedule, compat = options.get("schedule"), options.get("compat")
+    schedule, compat = options.get("schedule", "birth"), options.get("compat")
     unit, temperature = options.get("content_unit", "logit"), options.get("temperature", 1.0)
     if unit not in UNITS:
         raise unknown("content_unit", str(unit), UNITS)
     if not isinstance(temperature, int | float) or isinstance(temperature, bool) or not 0 < temperature < np.inf:
         raise invalid("temperature", "must be finite and > 0", temperature)
     departures(compat)
-    read = None if schedule is None else read_schedule(schedule)
+    read = schedule if isinstance(schedule, str) and schedule in BORN else read_schedule(schedule)
     return Choice(read, options.get("content", 0.0), unit, float(temperature), compat)
 
 
