@@ -12,7 +12,7 @@ import pytest
 
 from catenary.cli.app import main
 
-VERBS = ("profile", "predict", "atlas", "measure", "compare", "report", "doctor")
+VERBS = ("profile", "predict", "atlas", "measure", "compare", "report", "doctor", "strengths")
 
 
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -68,9 +68,10 @@ class Rollout:
             length: L >= 2.
             tokens: only how often two are equal is used, for the strengths at birth; ids count as such a rate.
             options: ``schedule`` ("birth": the birth law's strengths; "energy": its shares of energy, which its own
-                profile follows more closely; or one per attention as ``read_schedule`` takes them), ``content`` (0; or as ``content_diagonal`` takes it, heads in the config's
-                order), ``content_unit`` ("logit", or "product" for q.k without the attention's factor),
-                ``temperature`` (1), ``compat`` (None, or departures of the published code, see ``DEPARTURES``).
+                profile follows more closely; or one per attention as ``read_schedule`` takes them), ``content`` (0; or
+                as ``content_diagonal`` takes it, heads in the config's order), ``content_unit`` ("logit", or "product"
+                for q.k without the attention's factor), ``temperature`` (1), ``compat`` (None, or departures of the
+                published code, see ``DEPARTURES``).
 
         Raises:
             InvalidInput: an option is unknown or out of range.
