@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 VERBS = (
-    ("profile",), ("predict",), ("atlas",), ("measure",), ("compare",), ("report",), ("doctor",), ("kinetic",),
+    ("profile",), ("predict",), ("atlas",), ("measure",), ("compare",), ("report",), ("doctor",), ("strengths",),
+    ("kinetic",),
     *(("kinetic", verb) for verb in ("profile", "phase", "simulate", "correlate", "bridge")),
 )  # fmt: skip
 TARGET = Path(__file__).parent.parent / "docs" / "cli.md"
