@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float64, Int64
 
-from catenary.errors import InvalidInput, NotApplicable, invalid, unknown
+from catenary.errors import InvalidInput, NotApplicable, invalid
+from catenary.measure.aim import Aim
 from catenary.measure.feed import Feed
 from catenary.measure.methods import ANSWER, METHODS, Method
 from catenary.models.anatomy import embed_some
@@ -18,10 +19,6 @@ from catenary.models.between import leaf_at, stop_at
 from catenary.models.extra import torch
 from catenary.models.model import Model
 from catenary.models.stream import accepts
-from catenary.quantity import ANSWER_GRADIENT, JACOBIAN_NORM, LOGIT_JACOBIAN, RELATIVE, STREAM_JACOBIAN, Quantity
-
-Output = str | int | Sequence[int]
-"""``stream``, ``logits``, or the id of an answer token (one for all windows, or one for each)."""
 
 EMBEDDED_ROWS = 4096
 """Embedded tokens over which the size of an input is taken; their rms has a relative error below 1/sqrt(4096 d)."""
@@ -29,40 +26,21 @@ EMBEDDED_ROWS = 4096
 
 @dataclass(frozen=True)
 class Ends:
-    """The two ends of a Jacobian.
+    """The two ends of a Jacobian: an aim, and one answer token per window where the output is an answer.
 
-    ``answers`` holds one token id per window, or is None. ``source`` and ``target`` are layers, counted as called:
-    the stream at l is what enters layer l, and at the depth what leaves the last; None is the embedded tokens, and
-    the stream in front of the final norm.
+    Layers are counted as called: the stream at l is what enters layer l, and at the depth what leaves the last.
     """
 
-    kind: str = "stream"
+    aim: Aim
     answers: tuple[int, ...] | None = None
-    source: int | None = None
-    target: int | None = None
-    relative: bool = False
 
     def method(self, name: str) -> Method:
         """The method's cotangents; an answer's log-probability is one scalar and needs one pass."""
-        chosen = METHODS[name]
-        if self.kind == "answer":
-            return ANSWER
-        if chosen.quantity != JACOBIAN_NORM and (self.kind, self.source, self.target) != ("stream", None, None):
-            raise invalid("method", "must be 'probes' or 'exact' for other outputs or layers than the last", name)
-        return chosen
-
-    def quantity(self, method: Method) -> Quantity:
-        """The name of what is measured."""
-        base = method.quantity
-        if self.kind != "stream":
-            base = LOGIT_JACOBIAN if self.kind == "logits" else ANSWER_GRADIENT
-        elif (self.source, self.target) != (None, None):
-            base = STREAM_JACOBIAN
-        return RELATIVE[base] if self.relative else base
+        return ANSWER if self.aim.kind == "answer" else METHODS[name]
 
     def width(self, model: Model) -> int:
         """Size of the output at one position."""
-        return int(model.embedding_weight.shape[0]) if self.kind == "logits" else model.width
+        return int(model.embedding_weight.shape[0]) if self.aim.kind == "logits" else model.width
 
     def forward(
         self, feed: Feed, batch: Sequence[int], at: Int64[np.ndarray, "n P"]
@@ -71,16 +49,16 @@ class Ends:
         model = feed.model
         vectors, mask, positions = feed.vectors(batch), feed.mask(batch), feed.positions(batch)
         with ExitStack() as stack:
-            if self.source is None:
+            if self.aim.source_layer is None:
                 leaves = [vectors.requires_grad_(True)]
             else:
-                leaves = stack.enter_context(leaf_at(model.anatomy, self.source))
+                leaves = stack.enter_context(leaf_at(model.anatomy, self.aim.source_layer))
             fed = vectors.clone()  # one model type writes into its input, which autograd refuses on a leaf
-            if self.kind == "stream":
+            if self.aim.kind == "stream":
                 def run() -> torch.Tensor:
                     return model.anatomy.stream(fed, mask, positions)
 
-                whole = run() if self.target is None else stop_at(model.anatomy, self.target, run)
+                whole = run() if self.aim.target_layer is None else stop_at(model.anatomy, self.aim.target_layer, run)
                 values = _columns(whole, at)
             else:
                 values = _logits(model, fed, mask, positions, at)
@@ -98,10 +76,10 @@ class Ends:
         At the embeddings it is one number for a network, nominal for an untrained one of a described family; at a
         layer it is the mean square of the stream over each window's tokens.
         """
-        if not self.relative:
+        if not self.aim.relative:
             return np.ones(len(batch))
         model = feed.model
-        if self.source is None:
+        if self.aim.source_layer is None:
             if model.weights == "untrained" and model.architecture is not None:
                 return np.full(len(batch), model.embedding_std**2)
             rows = embed_some(model.anatomy.embedding, EMBEDDED_ROWS)
@@ -109,36 +87,19 @@ class Ends:
         squares = leaf.detach().cpu().double().square().mean(-1).numpy()
         return np.array([squares[i][feed.real[row]].mean() for i, row in enumerate(batch)])
 
-    def record(self) -> dict[str, Any]:
-        """What was measured, as plain JSON values."""
-        answers = None if self.answers is None else list(self.answers)
-        return {
-            "output": self.kind, "answers": answers, "source_layer": self.source, "target_layer": self.target,
-            "relative": self.relative,
-        }
 
-
-def chosen_ends(
-    feed: Feed, output: Output, source_layer: int | None, target_layer: int | None, relative: bool
-) -> Ends:
-    """The ends asked for, checked against the network."""
+def check_aim(feed: Feed, aim: Aim) -> Ends:
+    """The ends of an aim, checked against the network and the windows."""
     depth = len(feed.model.anatomy.layers)
-    first = -1 if source_layer is None else source_layer
-    bounds = (("source_layer", source_layer, 0, depth - 1), ("target_layer", target_layer, 1, depth))
-    for name, value, low, high in bounds:
+    source, target = aim.source_layer, aim.target_layer
+    for name, value, low, high in (("source_layer", source, 0, depth - 1), ("target_layer", target, 1, depth)):
         if value is not None and not (isinstance(value, int) and low <= value <= high):
             raise invalid(name, f"must be in {low}..{high} for {depth} layers", value)
-    if target_layer is not None and target_layer <= first:
-        raise invalid("target_layer", f"must lie behind source_layer {source_layer}", target_layer)
-    if isinstance(output, str):
-        if output not in ("stream", "logits"):
-            raise unknown("output", output, ("stream", "logits"))
-        kind, answers = output, None
-    else:
-        kind, answers = "answer", _answers(feed, output)
-    if kind != "stream" and target_layer is not None:
-        raise invalid("target_layer", "is for output 'stream', since logits come after all layers", target_layer)
-    return Ends(kind, answers, source_layer, target_layer, relative)
+    if target is not None and target <= (-1 if source is None else source):
+        raise invalid("target_layer", f"must lie behind source_layer {source}", target)
+    if aim.kind != "stream" and target is not None:
+        raise invalid("target_layer", "is for output 'stream', since logits come after all layers", target)
+    return Ends(aim, None if isinstance(aim.output, str) else _answers(feed, aim.output))
 
 
 def _answers(feed: Feed, output: int | Sequence[int]) -> tuple[int, ...]:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int
 
 from catenary.errors import InvalidInput, NotApplicable, invalid
+from catenary.measure.aim import Aim, Output
 from catenary.measure.checks import check_count, chosen_rows, windows_record
-from catenary.measure.ends import Ends, Output, chosen_ends, chosen_positions
+from catenary.measure.ends import Ends, check_aim, chosen_positions
 from catenary.measure.feed import Feed, prepare
 from catenary.measure.methods import Method
 from catenary.measure.passes import Passes, Progress
 from catenary.measure.precision import PILOT_PROBES, effective_rank, precision, probes_for
 from catenary.models.extra import torch
 from catenary.models.model import Model, adopt
+from catenary.quantity import Quantity
 from catenary.sample import Sample
 from catenary.text.windows import Windows
 
@@ -115,8 +118,8 @@ def measure_positions(
     check_count("batch_size", batch_size)
     check_count("seed", seed, 0)
     feed = prepare(held, given, attention_mask)
-    ends = chosen_ends(feed, output, source_layer, target_layer, relative)
-    chosen = ends.method(method)
+    ends = check_aim(feed, Aim(-1, output, source_layer, target_layer, relative))
+    chosen, quantity = ends.method(method), ends.aim.quantity(method)
     rows = chosen_rows(sequences, len(given))
     at = chosen_positions(positions, feed.length)
     if recompute and target_layer is not None:
@@ -124,32 +127,35 @@ def measure_positions(
     if target_error is not None:
         probes = _probes_for_target(feed, chosen, ends, seed, rows[0], target_error)
     energies = Passes(feed, chosen, ends, seed, probes, at, recompute).energies(rows, batch_size, progress)
+    measurement = {
+        **asdict(ends.aim), "output": ends.aim.output if ends.answers is None else list(ends.answers),
+        "method": chosen.name, "seed": seed, "batch_size": batch_size, "sequences": rows,
+        "target_error": target_error, "embedding_std": held.embedding_std,
+    }
     return tuple(
-        _sample(held, feed, chosen, ends, position, energy, {
-            "method": chosen.name, "probes": energy.shape[1], "seed": seed, "batch_size": batch_size,
-            "sequences": rows, "target_error": target_error, "embedding_std": held.embedding_std,
-        })
+        _sample(feed, quantity, position, energy, chosen.summed, measurement)
         for position, energy in zip(at, energies, strict=True)
-    )  # fmt: skip
+    )
 
 
 def _sample(
-    model: Model, feed: Feed, method: Method, ends: Ends, position: int, energy: Float64[np.ndarray, "n K P"],
+    feed: Feed, quantity: Quantity, position: int, energy: Float64[np.ndarray, "n K P"], exact: bool,
     measurement: dict[str, Any],
 ) -> Sample:  # fmt: skip
+    model = feed.model
     last = position == feed.length - 1
     return Sample(
         energy[None, None, None],
         (feed.windows.kind,),
-        quantity=ends.quantity(method),
+        quantity=quantity,
         label=model.label if last else f"{model.label}, position {position}",
-        exact=method.summed,
+        exact=exact,
         provenance={
             "model": model.provenance(),
             "windows": windows_record(feed.windows, feed),
             "measurement": {
-                **measurement, **ends.record(), "position": position,
-                "precision": precision(energy, exact=method.summed).to_dict(),
+                **measurement, "position": position, "probes": energy.shape[1],
+                "precision": precision(energy, exact=exact).to_dict(),
             },
         },
     )

@@ -67,6 +67,7 @@ def provenance_of(
         "seed": config.seed,
         "probes": part.probes,
         "method": part.method,
+        **part.aim.record(),
         "device": config.device.split(":")[0],
         "dtype": config.dtype,
         "attention": config.attention,
@@ -82,7 +83,7 @@ def load_net(config: StudyConfig, part: Part, net: int) -> Model:
 
     release_freed_blocks()
     untrained = part.weights == "untrained"
-    only_vectors = not TEXT & set(part.tokens)
+    only_vectors = not TEXT & set(part.tokens) and part.aim.kind == "stream"
     return load(
         config.model,
         weights=part.weights,

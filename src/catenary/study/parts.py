@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from catenary.quantity import JACOBIAN_NORM, SCALAR_GRADIENT, Quantity
+from catenary.measure.aim import USUAL, Aim
+from catenary.quantity import Quantity
 from catenary.study.config import StudyConfig, Tokens
 
 Weights = Literal["untrained", "pretrained"]
@@ -28,11 +29,12 @@ class Part:
     probes: int
     method: str = "probes"
     recompute: bool = False
+    aim: Aim = USUAL
 
     @property
     def quantity(self) -> Quantity:
         """What the method measures."""
-        return SCALAR_GRADIENT if self.method == "scalar" else JACOBIAN_NORM
+        return self.aim.quantity(self.method)
 
     @property
     def total(self) -> int:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import get_args
 
 from catenary.errors import InvalidInput, unknown
+from catenary.measure.aim import USUAL, Aim
 from catenary.provenance import versions
 from catenary.quantity import QUANTITIES
-from catenary.store import Run, read_run, write_run
+from catenary.store import Run, read_run, write_json, write_run
 from catenary.study.config import StudyConfig, Tokens
 from catenary.study.curves import single_curves
 from catenary.study.estimate import part_estimator
 from catenary.study.existing import existing_run
 from catenary.study.inputs import build_windows, describe_windows
 from catenary.study.measuring import load_net, measure_part
+from catenary.study.memory import usable_memory
 from catenary.study.observer import Observer
 from catenary.study.parts import TEXT, Part
+from catenary.study.plan import Estimate, fit_memory
 from catenary.study.source import find_source, usable_source
+from catenary.study.spent import Meter
 from catenary.text.windows import Windows
 
 
@@ -33,6 +37,7 @@ class Request:
     probes: int
     method: str
     target_error: float | None
+    aim: Aim = USUAL
 
 
 def measure_single(
@@ -46,8 +51,10 @@ def measure_single(
     """
     from catenary.shape import describe
 
+    meter = Meter(config.device)
     part = part_of(request)
-    record = {**config.model_dump(mode="json"), "request": {**vars(request), "tokens": list(part.tokens)}}
+    asked = {**vars(request), "tokens": list(part.tokens), "aim": part.aim.record()}
+    record = {**config.model_dump(mode="json"), "request": asked}
     finished = existing_run(folder, record, overwrite=overwrite)
     if finished is not None:
         observer.say("this very run is there already: nothing is measured again")
@@ -60,9 +67,9 @@ def measure_single(
     if target_error is not None:
         part = _with_probes(part, config, made, target_error)
         observer.say(f"{part.probes} probes per window reach a relative error of {target_error:g}")
-    cost = part_estimator(config, source)(part)
-    memory = cost.bytes / 2**30
-    observer.say(f"to measure: {part.total} windows, about {cost.seconds:.0f} s, {memory:.1f} GiB of memory")
+    part, cost = fit_memory(part, part_estimator(config, source), usable_memory(config.device))
+    cost = Estimate(meter.seconds + cost.seconds, cost.bytes)
+    observer.say(f"to measure: {part.total} windows, {cost.words}" + (", recomputing layers" if part.recompute else ""))
     sample = measure_part(config, source, part, made, folder, observer)
     curves = {part.name: sample}
     result = {
@@ -76,6 +83,7 @@ def measure_single(
         "quantity": QUANTITIES[part.quantity.name].definition,
     }  # fmt: skip
     write_run(folder, curves, result)
+    write_json(folder / "run.json", meter.record(cost))
     return read_run(folder)
 
 
@@ -90,7 +98,7 @@ def part_of(request: Request) -> Part:
     kinds: tuple[Tokens, ...] = request.tokens  # type: ignore[assignment]  # each was checked just above
     nets, windows, probes = request.nets, request.windows, request.probes
     if request.weights == "untrained":
-        return Part("untrained", "untrained", "untrained", kinds, nets, windows, probes, method)
+        return Part("untrained", "untrained", "untrained", kinds, nets, windows, probes, method, aim=request.aim)
     if request.weights != "pretrained":
         raise unknown("weights", request.weights, ("untrained", "pretrained"))
     if nets != 1:
@@ -100,7 +108,7 @@ def part_of(request: Request) -> Part:
             f"tokens must be vanilla, chunked, shuffled or uniform for pretrained weights, got "
             f"{', '.join(sorted(set(kinds) - TEXT))}; random vectors and Zipf draws mean nothing to a trained embedding"
         )
-    return Part("trained", "trained", "pretrained", kinds, 1, windows, probes, method)
+    return Part("trained", "trained", "pretrained", kinds, 1, windows, probes, method, aim=request.aim)
 
 
 def _with_probes(part: Part, config: StudyConfig, made: dict[Tokens, Windows], target_error: float) -> Part:
@@ -109,6 +117,7 @@ def _with_probes(part: Part, config: StudyConfig, made: dict[Tokens, Windows], t
 
     model = load_net(config, part, 0)
     pilot = measure_jacobian(
-        model, made[part.tokens[0]], seed=config.seed, method=part.method, target_error=target_error, sequences=[0]
+        model, made[part.tokens[0]], seed=config.seed, method=part.method, target_error=target_error, sequences=[0],
+        **asdict(part.aim),
     )
     return replace(part, probes=pilot.probes)

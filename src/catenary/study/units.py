@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,6 +65,7 @@ def units_of(
                         "windows_seed": given.seed,
                         "probes": part.probes,
                         "method": part.method,
+                        **part.aim.record(),
                     }
                 )
                 name = f"{part.name}-{tokens}-net{net:03d}-window{first:05d}-{key}.npy"
@@ -105,13 +106,14 @@ def measure_unit(model: Model, unit: Unit, part: Part, seed: int) -> Float64[np.
         batch_size=len(unit.rows),
         sequences=unit.rows,
         recompute=part.recompute,
+        **asdict(part.aim),
     )
     return np.asarray(sample.energy[0, 0, 0])
 
 
 def collect_units(part: Part, units: list[Unit]) -> Sample:
     """Read the files of all units of a part into one Sample."""
-    exact = part.method == "exact"
+    exact = part.aim.exact(part.method)
     return Sample(_collect(part, units), part.tokens, quantity=part.quantity, label=part.label, exact=exact)
 
 
