@@ -33,17 +33,21 @@ class AttentionCall(ABC):
     value: Float[torch.Tensor, "n kv L d_v"] | None
 
     @abstractmethod
-    def rows(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows L"]:
-        """Weights of the queries ``start`` to ``stop - 1``, in float32 or wider, detached.
+    def seen(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows stop"]:
+        """Weights of the queries ``start`` to ``stop - 1`` on the keys before ``stop``: in a causal network, on all.
 
-        A row sums to 1, to less where a learned sink takes part of the softmax and is dropped, and to 0 for a query
-        that sees nothing (padding).
+        In float32 or wider, detached. A row sums to 1, to less where a learned sink takes part of the softmax and is
+        dropped, and to 0 for a query that sees nothing (padding).
         """
 
-    def blocks(self, size: int = BLOCK) -> Iterator[tuple[int, Float[torch.Tensor, "n H rows L"]]]:
-        """(first query, rows) over all queries."""
+    def rows(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows L"]:
+        """The same, with the zeros on later keys."""
+        return torch.nn.functional.pad(self.seen(start, stop), (0, self.length - stop))
+
+    def blocks(self, size: int = BLOCK) -> Iterator[tuple[int, Float[torch.Tensor, "n H rows stop"]]]:
+        """(first query, weights on the keys before the block's end) over all queries."""
         for start in range(0, self.length, size):
-            yield start, self.rows(start, min(start + size, self.length))
+            yield start, self.seen(start, min(start + size, self.length))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,32 +63,29 @@ class ScoredCall(AttentionCall):
     bias: torch.Tensor | None
     causal: bool
 
-    def rows(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows L"]:
+    def seen(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows stop"]:
         """As in ``AttentionCall``."""
         logits = self.logits(start, stop)
         weights = torch.softmax(logits, dim=-1)
-        return torch.where((logits > -torch.inf).any(-1, keepdim=True), weights, 0.0)
+        if self.bias is None:
+            return weights
+        return weights.masked_fill_(logits.amax(dim=-1, keepdim=True) == -torch.inf, 0.0)
 
-    def logits(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows L"]:
+    def logits(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows stop"]:
         """What the softmax is taken of, -inf where a key is hidden."""
-        logits = self.scale * self.products(start, stop)
-        bias = self.bias
-        if bias is not None:
-            part = bias[..., start:stop, :] if bias.shape[-2] > 1 else bias
-            logits = logits.masked_fill(~part, -torch.inf) if part.dtype == torch.bool else logits + part
-        if self.causal:
-            later = torch.arange(self.length, device=logits.device) > torch.arange(
-                start, stop, device=logits.device
-            ).unsqueeze(-1)
-            logits = logits.masked_fill(later, -torch.inf)
-        return logits
-
-    def products(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows L"]:
-        """Unscaled q_i . k_j of some queries with all keys; neighbouring query heads share a key head."""
-        query, key = wide(self.query[:, :, start:stop]), wide(self.key)
+        query, key = wide(self.query[:, :, start:stop]), wide(self.key[:, :, :stop])
         batch, heads, count, size = query.shape
+        # Neighbouring query heads share a key head.
         shared = query.reshape(batch, key.shape[1], heads // key.shape[1] * count, size)
-        return (shared @ key.transpose(-1, -2)).reshape(batch, heads, count, self.length)
+        logits = (self.scale * shared @ key.transpose(-1, -2)).reshape(batch, heads, count, stop)
+        if self.bias is not None:
+            part = self.bias[..., start:stop, :] if self.bias.shape[-2] > 1 else self.bias
+            part = part[..., :stop]
+            logits = logits.masked_fill_(~part, -torch.inf) if part.dtype == torch.bool else logits + part
+        if self.causal:
+            later = torch.ones(count, count, dtype=torch.bool, device=logits.device).triu(1)
+            logits[..., start:].masked_fill_(later, -torch.inf)
+        return logits
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +94,9 @@ class GivenCall(AttentionCall):
 
     weights: Float[torch.Tensor, "n H L L"]
 
-    def rows(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows L"]:
+    def seen(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows stop"]:
         """As in ``AttentionCall``."""
-        return wide(self.weights[:, :, start:stop])
+        return wide(self.weights[:, :, start:stop, :stop])
 
 
 def wide(tensor: torch.Tensor) -> torch.Tensor:

@@ -32,8 +32,9 @@ Receive = Callable[[AttentionCall], None]
 
 @dataclass(eq=False)
 class Seen:
-    """What a run showed: softmax attentions per layer, and the mixers of the layers that have none, by name."""
+    """What a run showed: runs and softmax attentions per layer, and the mixers of layers that have none, by name."""
 
+    runs: Counter[int] = field(default_factory=Counter)
     calls: Counter[int] = field(default_factory=Counter)
     without: dict[int, str] = field(default_factory=dict)
 
@@ -176,11 +177,15 @@ def _watch(anatomy: Anatomy, mode: _Mode) -> Iterator[Seen]:
 
     def hooks(index: int, layer: torch.nn.Module, part: torch.nn.Module, name: str) -> None:
         def enter(*_: Any) -> None:
+            if mode.path and mode.path[0][0] != index:
+                return  # a module that several layers share, run in another one
             entered[index] = layer
+            mode.seen.runs[index] += part is layer
             mode.path.append((index, name))
 
         def leave(*_: Any) -> None:
-            mode.path.pop()
+            if mode.path and mode.path[-1] == (index, name):
+                mode.path.pop()
             if part is layer:
                 mode.flush()
 
