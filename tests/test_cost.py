@@ -7,8 +7,9 @@ import torch
 
 import catenary as ct
 from catenary.errors import InvalidInput
-from catenary.measure import cost
+from catenary.measure import cost, pilot
 from catenary.measure.cost import RUNTIME_BYTES, Cost, estimate, forward_operations, kept_floats, layer_parameters
+from catenary.measure.pilot import Passes
 from tiny_models import TINY, token_windows
 
 
@@ -39,18 +40,33 @@ def test_memory_from_sizes_agrees_with_what_autograd_keeps(family: str) -> None:
     wide["gpt2"] = {"n_embd": 192, "n_head": 3}
     model = ct.load({**TINY[family], **wide[family]})
     assert model.architecture is not None
-    counted = estimate(model, 64, 1, 1).bytes - RUNTIME_BYTES
+    counted = pilot.run_pilot(model, 64).kept
+    assert 4 * kept_floats(model.architecture, 64) == pytest.approx(counted, rel=0.35)
     weights = 4 * sum(parameter.numel() for parameter in model.module.parameters())
-    assert 4 * kept_floats(model.architecture, 64) == pytest.approx(counted - weights, rel=0.35)
+    whole = RUNTIME_BYTES + weights + counted * (1 + cost.WORKING / 2)  # two layers: one has half
+    assert estimate(model, 64, 1, 1).bytes == pytest.approx(whole, abs=1)
 
 
 def test_time_from_a_pilot_is_its_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a machine whose passes take .01 s and .02 s a token: windows x (forward + K backward), also beyond it."""
-    steady = staticmethod(lambda model, length: cost._Pilot(length, 0.01 * length, 0.02 * length, 0.0))
-    monkeypatch.setattr(cost._Pilot, "run", steady)
-    model = ct.load(TINY["llama"])
-    for length in (64, 1000):
-        assert estimate(model, length, 4, 6).seconds == pytest.approx(4 * length * (0.01 + 6 * 0.02))
+    """On a machine whose passes take a L + b L^2: windows x (forward + K backward), also beyond the pilot's lengths."""
+
+    def steady(model: object, length: int) -> Passes:
+        grown = 0.01 * length + 1e-5 * length**2
+        return Passes(length, grown, 2 * grown, 8.0 * length)
+
+    monkeypatch.setattr(pilot, "run_pilot", steady)
+    model = ct.load({**TINY["llama"], "max_position_embeddings": 9000})
+    for length in (64, 1000, 8000):
+        one = 0.01 * length + 1e-5 * length**2
+        assert estimate(model, length, 4, 6).seconds == pytest.approx(4 * one * (1 + 6 * 2))
+        assert estimate(model, length, 4, 6, recompute=True).seconds == pytest.approx(4 * one * (1 + 6 * 3))
+
+
+def test_two_points_are_carried_on_without_negative_parts() -> None:
+    assert pilot.carried(10, 1.0, 40, 4.0, 80) == pytest.approx(8.0)
+    assert pilot.carried(10, 1.0, 40, 16.0, 80) == pytest.approx(64.0)
+    assert pilot.carried(10, 3.0, 40, 4.0, 80) == pytest.approx(8.0)  # an overhead: proportional to the last
+    assert pilot.carried(10, 0.1, 40, 16.0, 80) == pytest.approx(64.0)  # steeper than a parabola: through the last
 
 
 def test_a_real_pilot_gives_times_above_zero() -> None:
@@ -79,3 +95,12 @@ def test_estimate_leaves_the_network_as_it_was() -> None:
     estimate(model, 256, 1, 1)  # longer than the 64 positions: the pilot stays within them
     assert model.module.training
     assert (ct.measure_jacobian(model, token_windows(), probes=1).energy == before).all()
+
+
+def test_recomputation_is_told_in_memory_and_time() -> None:
+    model = ct.load({**TINY["llama"], "num_hidden_layers": 12, "hidden_size": 64, "intermediate_size": 256})
+    plain, again = (estimate(model, 128, 2, 3, recompute=recompute).bytes for recompute in (False, True))
+    assert again < plain
+    architecture = ct.read_config("gpt2")
+    plain, again = (estimate(architecture, 2048, 1, 4, recompute=recompute).bytes for recompute in (False, True))
+    assert 4 * kept_floats(architecture, 2048) * 0.7 < plain - again < 4 * kept_floats(architecture, 2048)

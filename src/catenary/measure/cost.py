@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from catenary.architecture import Architecture
 from catenary.errors import invalid
@@ -13,8 +13,8 @@ from catenary.errors import invalid
 if TYPE_CHECKING:
     from catenary.models.model import Model
 
-PILOT_LENGTHS = (32, 128)
-"""Two short lengths: the part of the time that does not grow with the work, and the part that does."""
+WORKING = 1.5
+"""Numbers at work in a pass beside those kept, in units of what one layer keeps."""
 
 EFFICIENCY = {True: 0.75, False: 0.25}
 """Speed of a whole network relative to one matrix product of its width, by whether the feed-forward is gated.
@@ -23,15 +23,15 @@ Measured on one shared core in float32 at 512 tokens: 0.75 for Qwen2-0.5B's laye
 activation function takes longer than its products.
 """
 
-RUNTIME_BYTES = 500 * 2**20
-"""Resident memory of Python with torch and transformers before any network, measured."""
+RUNTIME_BYTES = 410 * 2**20
+"""Resident memory of Python with torch and transformers beside the weights, measured with three networks."""
 
 ITEM_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Expected wall time in seconds and peak resident memory in bytes; both within about a factor of two."""
+    """Expected processor time in seconds, which is wall time on an idle machine, and peak resident memory in bytes."""
 
     seconds: float
     bytes: int
@@ -59,10 +59,12 @@ def estimate(
     batch_size: int = 1,
     vocabulary: int | None = None,
     device: str = "cpu",
+    recompute: bool = False,
 ) -> Cost:
     """Cost of ``measure_jacobian`` with K probes on some windows: one forward and K backward passes per window.
 
-    A Model is timed on two short inputs, and what autograd keeps is counted; ``dtype`` is then the model's own. An
+    A Model is timed on two inputs of up to 1,024 tokens, and what autograd keeps is counted; ``dtype`` is then the
+    model's own. With ``recompute`` every backward pass has one more forward pass, and layers keep their inputs. An
     Architecture is costed by its sizes and the speed of one matrix product here, including drawing the network;
     ``vocabulary`` is its number of embedding rows, the config's if None, and ``device`` where that product is
     timed. ``method="exact"`` has as many probes as the width.
@@ -75,8 +77,8 @@ def estimate(
             raise invalid(name, "must be >= 1", value)
     batch = min(batch_size, windows)
     if isinstance(model, Architecture):
-        return _from_sizes(model, length, windows, probes, dtype, batch, vocabulary, device)
-    return _from_pilot(model, length, windows, probes, batch)
+        return _from_sizes(model, length, windows, probes, dtype, batch, vocabulary, device, recompute)
+    return _from_pilot(model, length, windows, probes, batch, recompute)
 
 
 def forward_operations(architecture: Architecture, length: int) -> float:
@@ -121,6 +123,7 @@ def _from_sizes(
     batch: int,
     vocabulary: int | None,
     device: str,
+    recompute: bool,
 ) -> Cost:
     if dtype not in ITEM_BYTES:
         raise invalid("dtype", f"must be one of {', '.join(ITEM_BYTES)}", dtype)
@@ -128,12 +131,14 @@ def _from_sizes(
     # The config does not always say whether the output matrix is the embedding again: count both.
     parameters = layer_parameters(architecture) + 2 * rows * architecture.width
     item = ITEM_BYTES[dtype]
-    running = item * (parameters + batch * kept_floats(architecture, length))
+    kept, inputs = item * kept_floats(architecture, length), item * length * architecture.width
+    running = item * parameters + batch * pass_bytes(kept, architecture.depth, inputs, recompute=recompute)
     drawing = 4 * parameters  # weights are drawn in float32
     gated = any(inner.gated for inner in architecture.layers[0].feed_forwards)
     speed = EFFICIENCY[gated] * _product_speed(architecture.width, dtype, device)
-    seconds = windows * (1 + probes) * forward_operations(architecture, length) / speed
-    return Cost(seconds + parameters / 5e7, RUNTIME_BYTES + max(running, drawing))  # 5e7 normal numbers a second
+    passes = 1 + probes * (2 if recompute else 1)
+    seconds = windows * passes * forward_operations(architecture, length) / speed
+    return Cost(seconds + parameters / 5e7, int(RUNTIME_BYTES + max(running, drawing)))  # 5e7 normal numbers a second
 
 
 def _product_speed(width: int, dtype: str, device: str) -> float:
@@ -155,80 +160,39 @@ def _product_speed(width: int, dtype: str, device: str) -> float:
             product = left @ right
         return product[0, 0].item()  # waits for an accelerator to finish
 
-    return repeats * 2.0 * 128 * size * 4 * size / _best_time(work, repeats=5)
+    return repeats * 2.0 * 128 * size * 4 * size / best_time(work, repeats=5)
 
 
-def _from_pilot(model: Model, length: int, windows: int, probes: int, batch: int) -> Cost:
+def _from_pilot(model: Model, length: int, windows: int, probes: int, batch: int, recompute: bool) -> Cost:
+    from catenary.measure.pilot import pilot
     from catenary.models.extra import torch
 
-    lengths = tuple(min(length, pilot) for pilot in PILOT_LENGTHS)
-    if model.max_length is not None:
-        lengths = tuple(min(pilot, model.max_length) for pilot in lengths)
-    points = [_Pilot.run(model, pilot) for pilot in sorted(set(lengths))]
-    last = points[-1]
-    seconds = _extrapolate([(p.length, p.forward + probes * p.backward) for p in points], length)
-    kept = _extrapolate([(p.length, p.kept) for p in points], length)
+    one = pilot(model, length)
+    depth = len(model.anatomy.layers)
+    seconds = one.forward + probes * (one.backward + (one.forward if recompute else 0.0))
     parameters = sum(parameter.numel() * parameter.element_size() for parameter in model.module.parameters())
-    if torch.device(model.device).type != "cpu":
-        parameters = 0  # resident memory of the host is what is counted
-        kept = 0.0
-    return Cost(windows * seconds, int(RUNTIME_BYTES + parameters + batch * max(kept, last.kept)))
+    item = model.embedding_weight.element_size()
+    inner = batch * pass_bytes(one.kept, depth, length * model.width * item, recompute=recompute)
+    base = 0 if torch.device(model.device).type != "cpu" else RUNTIME_BYTES
+    return Cost(windows * seconds, int(base + parameters + inner))
 
 
-def _extrapolate(points: list[tuple[int, float]], length: int) -> float:
-    """Linear in the length through the last two points, never below the proportional share of the last point."""
-    reach, value = points[-1]
-    if length <= reach or len(points) < 2:
-        return value * length / reach
-    before, low = points[-2]
-    slope = max((value - low) / (reach - before), 0.5 * value / reach)
-    return value + slope * (length - reach)
+def pass_bytes(kept: float, depth: int, inputs: float, *, recompute: bool) -> float:
+    """Peak bytes of the passes of one window: what autograd keeps, and what is at work beside it.
+
+    ``kept`` is what it keeps without recomputation and ``inputs`` the size of one layer's input. At work are about
+    1.5 times the numbers of one layer (measured: 1.5 in GPT-2 at 512 tokens); recomputation keeps the layers' inputs
+    and the inside of one layer.
+    """
+    layer = kept / depth
+    return WORKING * layer + (depth * inputs + layer if recompute else kept)
 
 
-@dataclass(frozen=True)
-class _Pilot:
-    """Seconds of one forward and one backward pass, and bytes autograd kept, at one length."""
-
-    length: int
-    forward: float
-    backward: float
-    kept: float
-
-    @classmethod
-    def run(cls, model: Model, length: int) -> _Pilot:
-        from catenary.models.anatomy import pilot_vectors
-        from catenary.models.extra import torch
-        from catenary.models.undisturbed import undisturbed
-
-        held = {parameter.untyped_storage().data_ptr() for parameter in model.module.parameters()}
-        sizes: dict[int, int] = {}
-        kept: list[Any] = []  # keeps storages alive, so that no address is used twice
-
-        def keep(tensor: torch.Tensor) -> torch.Tensor:
-            storage = tensor.untyped_storage()
-            kept.append(tensor)
-            if storage.data_ptr() not in held:
-                sizes[storage.data_ptr()] = storage.nbytes()
-            return tensor
-
-        vectors = pilot_vectors(model.anatomy.embedding, length).requires_grad_(True)
-        mask = torch.ones(vectors.shape[:2], dtype=torch.long, device=vectors.device)
-        with undisturbed(model.module):
-            forward = _best_time(lambda: model.anatomy.stream(vectors.clone(), mask), repeats=2)
-            with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-                last = model.anatomy.stream(vectors.clone(), mask)[:, -1]
-            cotangent = torch.ones_like(last)
-            backward = _best_time(
-                lambda: torch.autograd.grad(last, vectors, cotangent, retain_graph=True)[0].sum().item(), repeats=2
-            )
-        return cls(length, forward, backward, float(sum(sizes.values())))
-
-
-def _best_time(work: Callable[[], object], *, repeats: int) -> float:
-    """The least of several times; the first run also warms up."""
+def best_time(work: Callable[[], object], *, repeats: int) -> float:
+    """The least processor time of several runs; one more before them warms up."""
     times = []
     for _ in range(repeats + 1):
-        start = time.perf_counter()
+        start = time.thread_time()
         work()
-        times.append(time.perf_counter() - start)
+        times.append(time.thread_time() - start)
     return min(times[1:])

@@ -20,10 +20,10 @@ from catenary.study.existing import existing_run
 from catenary.study.grid import Cell, Grid, GridCurve
 from catenary.study.inputs import build_windows, describe_windows
 from catenary.study.measuring import part_units, provenance_of
-from catenary.study.memory import free_memory
+from catenary.study.memory import free_memory, usable_memory
 from catenary.study.observer import Observer, Silent
 from catenary.study.parts import Skipped
-from catenary.study.plan import Estimate, minutes
+from catenary.study.plan import Estimate, fit_memory, minutes
 from catenary.study.source import Source, find_source, usable_source
 from catenary.study.spent import Meter
 from catenary.study.units import Unit, collect_units
@@ -82,7 +82,13 @@ def measure_grid(
     if not curves:
         raise InvalidInput(f"budget must allow at least one curve; {plan['skipped'][0]['reason']}")
     workers = _say(plan, curves, workers, watch)
-    ready = {curve.name: [_ready(cell, sources[curve.name], folder) for cell in curve.cells] for curve in curves}
+    ready = {
+        curve.name: [
+            _ready(_recomputing(cell, curve.name in plan["recomputed"]), sources[curve.name], folder)
+            for cell in curve.cells
+        ]
+        for curve in curves
+    }
     tasks = [task for cells in ready.values() for cell in cells for task in cell.tasks]
     watch.begin("grid", sum(curve.total for curve in curves))
     try:
@@ -114,6 +120,10 @@ def _source(curve: GridCurve) -> Source:
     return usable_source(find_source(cell.config), cell.config, cell.part)
 
 
+def _recomputing(cell: Cell, recompute: bool) -> Cell:
+    return replace(cell, part=replace(cell.part, recompute=recompute))
+
+
 def _ready(cell: Cell, source: Source, folder: Path) -> Ready:
     windows = {kind: build_windows(kind, cell.config, source, cell.part) for kind in cell.part.tokens}
     return Ready(cell, source, windows, part_units(cell.config, source, cell.part, windows, folder))
@@ -129,14 +139,15 @@ def _plan_once(
         if stored.get("key") == key:
             return dict(stored)
     kept: list[str] = []
+    recomputed: list[str] = []
     skipped: list[Skipped] = []
     seconds = largest = 0.0
     budget = float("inf") if budget_minutes is None else 60 * budget_minutes
     for curve in grid.curves():
         cell = curve.cells[0]
-        one = part_estimator(cell.config, sources[curve.name])(cell.part)
+        free = usable_memory(cell.config.device)
+        part, one = fit_memory(cell.part, part_estimator(cell.config, sources[curve.name]), free)
         cost = one.seconds * len(curve.cells)
-        free = free_memory(cell.config.device)
         reason = ""
         if one.bytes > free:
             reason = f"needs about {one.bytes / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free"
@@ -146,8 +157,10 @@ def _plan_once(
             skipped.append(Skipped(curve.name, reason))
             continue
         kept.append(curve.name)
+        recomputed += [curve.name] if part.recompute else []
         seconds, largest = seconds + cost, max(largest, one.bytes)
-    plan = {"key": key, "curves": kept, "skipped": [vars(s) for s in skipped], "seconds": seconds, "bytes": largest}
+    plan = {"key": key, "curves": kept, "recomputed": recomputed, "skipped": [vars(s) for s in skipped],
+            "seconds": seconds, "bytes": largest}  # fmt: skip
     write_json(path, plan)
     return plan
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,15 @@ from catenary.study.source import Source
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one part costs on this machine."""
+    """What one part costs on this machine: processor seconds, and the peak of resident memory."""
 
     seconds: float
     bytes: float
+
+    @property
+    def words(self) -> str:
+        """Rounded, with units a person reads."""
+        return f"about {minutes(self.seconds)} of processor time, {self.bytes / 2**30:.1f} GiB of memory"
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,9 @@ def make_plan(config: StudyConfig, source: Source, estimate: Estimator, *, budge
     seconds = largest = 0.0
     for part in wanted_parts(config):
         reason = _impossible(part, source)
-        cost = Estimate(0.0, 0.0) if reason else estimate(part)
+        cost = Estimate(0.0, 0.0)
+        if not reason:
+            part, cost = fit_memory(part, estimate, memory)
         if not reason and cost.bytes > memory:
             reason = f"needs about {cost.bytes / 2**30:.1f} GiB, and {memory / 2**30:.1f} GiB are free"
         if not reason and seconds + cost.seconds > budget:
@@ -63,6 +70,16 @@ def make_plan(config: StudyConfig, source: Source, estimate: Estimator, *, budge
         seconds += cost.seconds
         largest = max(largest, cost.bytes)
     return Plan(tuple(parts), tuple(skipped), seconds, largest)
+
+
+def fit_memory(part: Part, estimate: Estimator, memory: float) -> tuple[Part, Estimate]:
+    """The part and its estimate: with its layers recomputed where it would not fit otherwise, and then does."""
+    cost = estimate(part)
+    if cost.bytes <= memory or part.recompute:
+        return part, cost
+    again = replace(part, recompute=True)
+    less = estimate(again)
+    return (again, less) if less.bytes <= memory else (part, cost)
 
 
 def minutes(seconds: float) -> str:
@@ -86,7 +103,8 @@ def plan_once(path: Path, config: StudyConfig, budget: float, plan: Callable[[],
     stored = _read(path)
     if stored.get("key") == key:
         wanted = {part.name: part for part in wanted_parts(config)}
-        parts = tuple(wanted[name] for name in stored["parts"])
+        again = stored.get("recomputed", [])
+        parts = tuple(replace(wanted[name], recompute=name in again) for name in stored["parts"])
         skipped = tuple(Skipped(**entry) for entry in stored["skipped"])
         return Plan(parts, skipped, stored["seconds"], stored["bytes"])
     made = plan()
@@ -95,6 +113,7 @@ def plan_once(path: Path, config: StudyConfig, budget: float, plan: Callable[[],
         {
             "key": key,
             "parts": [part.name for part in made.parts],
+            "recomputed": [part.name for part in made.parts if part.recompute],
             "skipped": [vars(s) for s in made.skipped],
             "seconds": made.seconds,
             "bytes": made.bytes,

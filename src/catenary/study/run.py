@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import resource
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,13 +16,14 @@ from catenary.study.estimate import part_estimator
 from catenary.study.existing import existing_run
 from catenary.study.inputs import build_windows, describe_windows
 from catenary.study.measuring import measure_part
-from catenary.study.memory import free_memory
+from catenary.study.memory import usable_memory
 from catenary.study.observer import Observer, Silent
 from catenary.study.parts import TEXT, Part, Skipped
-from catenary.study.plan import Plan, make_plan, minutes, plan_once
+from catenary.study.plan import Estimate, Plan, make_plan, plan_once
 from catenary.study.predictions import predict_for
 from catenary.study.report import report_run
 from catenary.study.source import Source, find_source, with_files
+from catenary.study.spent import Meter, processor_seconds
 from catenary.text.windows import Windows
 
 
@@ -41,11 +38,12 @@ class Study:
 
 @dataclass(frozen=True)
 class Gathered:
-    """Curves of a study, how their windows were made, and what was skipped on the way."""
+    """Curves of a study, how their windows were made, what was skipped on the way, and seconds of measuring."""
 
     curves: Mapping[str, Curve]
     windows: Mapping[str, Any]
     skipped: tuple[Skipped, ...]
+    seconds: float
 
 
 def profile_model(
@@ -66,7 +64,7 @@ def profile_model(
         MissingResource: MODEL or an optional dependency is not there.
     """
     watch = observer or Silent()
-    started = time.time()
+    meter = Meter(config.device)
     source = find_source(config)
     watch.say(f"{source.located.source}\n{source.architecture.describe()}")
     plan = plan_once(folder / "plan.json", config, budget_minutes, lambda: _plan(config, source, budget_minutes))
@@ -78,7 +76,7 @@ def profile_model(
     gathered = _gather(config, source, plan, folder, watch)
     watch.say("comparing")
     write_run(folder, gathered.curves, _result(config, source, plan, gathered))
-    write_json(folder / "run.json", _circumstances(started))
+    write_json(folder / "run.json", meter.record(Estimate(plan.seconds, plan.bytes), seconds=gathered.seconds))
     run = read_run(folder)
     watch.say("writing the report")
     return Study(run, report_run(run), False)
@@ -86,7 +84,7 @@ def profile_model(
 
 def _plan(config: StudyConfig, source: Source, budget_minutes: float) -> Plan:
     estimator = part_estimator(config, source)
-    return make_plan(config, source, estimator, budget=60 * budget_minutes, memory=free_memory(config.device))
+    return make_plan(config, source, estimator, budget=60 * budget_minutes, memory=usable_memory(config.device))
 
 
 def _gather(config: StudyConfig, source: Source, plan: Plan, folder: Path, watch: Observer) -> Gathered:
@@ -97,7 +95,9 @@ def _gather(config: StudyConfig, source: Source, plan: Plan, folder: Path, watch
         except MissingResource as error:
             watch.say(str(error))
     made: dict[tuple[Tokens, int], Windows] = {}  # untrained and trained networks read the same windows
+    start = processor_seconds()
     prepared = [(part, _windows(config, source, part, made, skipped, watch)) for part in plan.parts]
+    seconds = processor_seconds() - start
     curves: dict[str, Curve] = {"predicted-random": predict_for(source.architecture, config.length, "random", None)}
     described: dict[str, Any] = {}
     for part, windows in prepared:
@@ -111,8 +111,10 @@ def _gather(config: StudyConfig, source: Source, plan: Plan, folder: Path, watch
                 curves[f"predicted-{tokens}"] = predict_for(
                     source.architecture, config.length, tokens, windows[tokens]
                 )
+        start = processor_seconds()
         curves[part.name] = measure_part(config, source, part, windows, folder, watch)
-    return Gathered(curves, described, tuple(skipped))
+        seconds += processor_seconds() - start
+    return Gathered(curves, described, tuple(skipped), seconds)
 
 
 def _windows(
@@ -161,17 +163,6 @@ def _result(config: StudyConfig, source: Source, plan: Plan, gathered: Gathered)
 def _say_plan(plan: Plan, watch: Observer) -> None:
     if plan.parts:
         names = ", ".join(f"{part.label} ({part.total} windows)" for part in plan.parts)
-        memory = f"{plan.bytes / 2**30:.1f} GiB of memory"
-        watch.say(f"to measure: {names}; the passes take about {minutes(plan.seconds)} and {memory}")
+        watch.say(f"to measure: {names}; {Estimate(plan.seconds, plan.bytes).words}")
     for skipped in plan.skipped:
         watch.say(f"skipped {skipped.name}: {skipped.reason}")
-
-
-def _circumstances(started: float) -> dict[str, Any]:
-    """What differs between two runs of the same config: when, where, how long, how much memory."""
-    return {
-        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
-        "seconds": round(time.time() - started, 1),
-        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        "host": {"system": platform.system(), "machine": platform.machine(), "cpus": os.cpu_count()},
-    }

@@ -44,7 +44,7 @@ class Meter:
         return peak_bytes(self._device)
 
     def record(
-        self, estimated: Estimate | None, *, share: float = 1.0, seconds: float | None = None, peak: int | None = None
+        self, estimated: Estimate, *, share: float | None = None, seconds: float | None = None, peak: int | None = None
     ) -> dict[str, Any]:
         """Plain JSON values for ``run.json``.
 
@@ -52,9 +52,11 @@ class Meter:
         took, where the work was theirs.
         """
         seconds, peak = seconds or self.seconds, peak or self.peak
-        cost: dict[str, Any] = {"actual": {"processor_seconds": round(seconds, 2), "peak_bytes": peak}}
-        if estimated is not None:
-            cost["estimated"] = {"processor_seconds": round(estimated.seconds, 2), "peak_bytes": int(estimated.bytes)}
+        cost: dict[str, Any] = {
+            "estimated": {"processor_seconds": round(estimated.seconds, 2), "peak_bytes": int(estimated.bytes)},
+            "actual": {"processor_seconds": round(seconds, 2), "peak_bytes": peak},
+        }
+        if share is not None:
             cost["share_measured_now"] = round(share, 4)
         return {
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._started)),
