@@ -14,6 +14,7 @@ from catenary.measure.checks import check_state
 from catenary.measure.ends import Ends
 from catenary.measure.feed import Feed
 from catenary.measure.methods import Draw, Method
+from catenary.models.banded import banded
 from catenary.models.extra import torch
 from catenary.models.recompute import recomputing
 from catenary.models.undisturbed import undisturbed
@@ -57,7 +58,7 @@ class Passes:
         at = np.stack([feed.columns(batch, position) for position in self.positions], axis=1)
         results: Energies = []
         done = 0
-        with undisturbed(model.module), again:
+        with undisturbed(model.module), again, banded():
             leaf, values = self.ends.forward(feed, batch, at)
             check_state(model, values, batch)
             draw = Draw(self.seed, model.seed or 0, batch, self.probes)

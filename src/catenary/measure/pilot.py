@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from catenary.measure.kept import keeping
 from catenary.models.anatomy import pilot_vectors
+from catenary.models.banded import banded
 from catenary.models.extra import torch
 from catenary.models.model import Model
 from catenary.models.undisturbed import undisturbed
@@ -60,7 +61,7 @@ def run_pilot(model: Model, length: int) -> Passes:
     """One window of distinct vectors, forward and backward; the first of two times is a warm-up."""
     vectors = pilot_vectors(model.anatomy.embedding, length).requires_grad_(True)
     mask = torch.ones(vectors.shape[:2], dtype=torch.long, device=vectors.device)
-    with undisturbed(model.module):
+    with undisturbed(model.module), banded():
         with keeping(model.module) as kept:
             last = model.anatomy.stream(vectors.clone(), mask)[:, -1]
         saved = kept.bytes
