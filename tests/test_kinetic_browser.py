@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from catenary.drawing import PALETTE_DARK
-from catenary.page.kinetic import write_exhibit
+from catenary.page.exhibit import write_exhibit
 from catenary.page.kinetic_bridge import bridge_exhibit
 from catenary.page.kinetic_profile import profile_exhibit
 from test_report_browser import browser, visit  # noqa: F401

@@ -18,7 +18,7 @@ from catenary.errors import InvalidInput
 from catenary.kinetic import birth_kinetics, interior_minimum, retrieval_profile, stack_response, t_crit
 from catenary.kinetic.closed_form.phase import phase_diagram
 from catenary.kinetic.closed_form.retrieval import log_retrieval_profile
-from catenary.page.kinetic import Exhibit, write_exhibit
+from catenary.page.exhibit import Exhibit, write_exhibit
 from catenary.page.kinetic_bridge import bridge_exhibit
 from catenary.page.kinetic_correlate import correlate_exhibit
 from catenary.page.kinetic_phase import phase_exhibit
@@ -300,7 +300,7 @@ def test_commands_print_write_and_give_json(tmp_path: Path) -> None:
         made = runner.invoke(app, ["kinetic", *command, "--json"])
         assert made.exit_code == 0, made.output
         record = json.loads(made.stdout)
-        assert record["kinetic"] == command[0]
+        assert record["finding"] == command[0]
         assert all(len(values) == len(next(iter(record["data"].values()))) for values in record["data"].values())
 
 

@@ -31,7 +31,7 @@ def boundaries(
 ) -> None:
     """Whether the first token after a join stands out of its neighbours, and the curve inside chunks."""
     from catenary.page.boundaries import boundary_exhibit
-    from catenary.page.kinetic import write_exhibit
+    from catenary.page.exhibit import write_exhibit
     from catenary.store import read_run
     from catenary.study.joins import join_effects
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from catenary.kinetic.correlations.estimators import EstimatorName
     from catenary.kinetic.depth.birth import BirthKinetics
     from catenary.kinetic.depth.stacks import Stack
-    from catenary.page.kinetic import Exhibit
+    from catenary.page.exhibit import Exhibit
     from catenary.page.kinetic_simulate import Start
 
 kinetic = typer.Typer(
@@ -238,7 +238,7 @@ def _show(found: Exhibit, out: Path | None, json: bool) -> None:
     """Write where ``out`` says, and print."""
     page = None
     if out is not None:
-        from catenary.page.kinetic import write_exhibit
+        from catenary.page.exhibit import write_exhibit
 
         page = write_exhibit(found, out)
     if json:

@@ -10,7 +10,7 @@ import numpy as np
 from catenary.boundaries import BoundaryEffect
 from catenary.charts import INK, Spec, framed
 from catenary.drawing import PALETTE, digits
-from catenary.page.kinetic import Exhibit, Plate
+from catenary.page.exhibit import Exhibit, Plate
 from catenary.reading import number
 
 MOST_CURVES = len(PALETTE)

@@ -10,7 +10,7 @@ import numpy as np
 from catenary.kinetic.depth.birth import BirthKinetics
 from catenary.kinetic.depth.stacks import Stack, bridge, stack_limit, stack_response
 from catenary.page import kinetic_charts as charts
-from catenary.page.kinetic import Exhibit, Plate
+from catenary.page.exhibit import Exhibit, Plate
 from catenary.page.kinetic_charts import POSITIONS
 from catenary.reading import finite
 

@@ -16,7 +16,7 @@ from catenary.kinetic.particles.circle import Circle
 from catenary.kinetic.particles.integrate import FEWEST, stiffness
 from catenary.kinetic.particles.readout import gaussian_readout
 from catenary.page import kinetic_charts as charts
-from catenary.page.kinetic import Exhibit, Plate
+from catenary.page.exhibit import Exhibit, Plate
 from catenary.page.kinetic_charts import POSITIONS
 from catenary.page.kinetic_simulate import Progress, check_size
 

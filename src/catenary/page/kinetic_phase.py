@@ -10,7 +10,7 @@ from catenary.kinetic.closed_form.minimum import REGIMES
 from catenary.kinetic.closed_form.phase import PhaseDiagram, phase_diagram
 from catenary.kinetic.closed_form.thresholds import t_monotone
 from catenary.page import kinetic_charts as charts
-from catenary.page.kinetic import Exhibit, Plate
+from catenary.page.exhibit import Exhibit, Plate
 from catenary.reading import finite, number
 
 NEAR = 1e-6

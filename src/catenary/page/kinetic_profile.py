@@ -14,7 +14,7 @@ from catenary.kinetic.closed_form.retrieval import log_retrieval_profile
 from catenary.kinetic.closed_form.several_heads import Extremum, Head, extrema, heads_profile
 from catenary.kinetic.closed_form.thresholds import t_crit, t_monotone, t_sufficient
 from catenary.page import kinetic_charts as charts
-from catenary.page.kinetic import Exhibit, Plate
+from catenary.page.exhibit import Exhibit, Plate
 from catenary.page.kinetic_charts import POSITIONS
 from catenary.reading import number
 

@@ -12,7 +12,7 @@ from catenary.kinetic.arguments import one_number, positive
 from catenary.kinetic.particles.circle import Circle
 from catenary.kinetic.particles.integrate import stiffness, trajectory
 from catenary.page import kinetic_charts as charts
-from catenary.page.kinetic import Exhibit, Plate
+from catenary.page.exhibit import Exhibit, Plate
 from catenary.reading import number
 
 Progress = Callable[[int, int], None]

@@ -1,4 +1,4 @@
-"""One finding of the kinetic theory as a page: a verdict in words, its numbers, figures, a table, and all its data."""
+"""One finding as a page: a verdict in words, its numbers, figures, a table, and all its data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Plate:
 
 @dataclass(frozen=True, eq=False)
 class Exhibit:
-    """What one kinetic verb found.
+    """What one verb found.
 
     Attributes:
         name: the files' name, such as "profile".
@@ -80,7 +80,7 @@ class Exhibit:
         """Everything as JSON values: parameters, results, the data by column, and versions."""
         columns = {name: [row[k] for row in self.data] for k, name in enumerate(self.fields)}
         return {
-            "kinetic": self.name, "verdict": self.verdict, "parameters": dict(self.parameters),
+            "finding": self.name, "verdict": self.verdict, "parameters": dict(self.parameters),
             "results": dict(self.results), "data": columns, "versions": versions(),
         }  # fmt: skip
 
@@ -103,7 +103,7 @@ def write_exhibit(exhibit: Exhibit, out: Path | str) -> Path:
     table = exhibit.to_csv()
     for plate in exhibit.plates:
         save_each(plate.chart, folder / "figures" / plate.name)
-    page = template("kinetic.jinja").render(
+    page = template("exhibit.jinja").render(
         exhibit=exhibit,
         pictures=[Markup(to_svg(plate.chart | _CLEAR)) for plate in exhibit.plates],
         parameters=[(name, str(value)) for name, value in exhibit.parameters.items()],
