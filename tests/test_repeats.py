@@ -14,9 +14,13 @@ from builders import qwen2_like, qwen3_like, smollm2_like
 from catenary.architecture import (
     Alibi,
     Architecture,
+    Causal,
+    Chunk,
     Gate,
     HeadGroup,
+    Kernel,
     Layer,
+    Prefix,
     Rotary,
     Sink,
     Window,
@@ -30,11 +34,13 @@ from catenary.theory.attention.scores import Scores
 from catenary.theory.birth import exact_energies, singles
 from catenary.theory.embedding import embedded
 from catenary.theory.positions.pairs import Pairs
-from catenary.theory.repeats import attention as repeats
-from catenary.theory.repeats.attention import Law, RepeatedAttention, Values
+from catenary.theory.repeats import layer as repeats
+from catenary.theory.repeats.attention import RepeatedAttention
 from catenary.theory.repeats.band import band
+from catenary.theory.repeats.caps import Cap
 from catenary.theory.repeats.law import repeated_energies, rotation
-from catenary.theory.repeats.rows import Likeness
+from catenary.theory.repeats.layer import Law, Values
+from catenary.theory.repeats.likeness import Likeness
 from oracles.drawn_attention import drawn_attention
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -84,23 +90,24 @@ KINDS = {"once": [9, 17], "few": [2, 13, 1, 16], "often": [6, 10, 14, 18]}
 
 
 @pytest.mark.parametrize("deep", [False, True])
-@pytest.mark.parametrize(("theta", "width"), [(None, None), (100.0, None), (None, 9)])
-def test_one_layer_as_drawn(deep: bool, theta: float | None, width: int | None) -> None:
+@pytest.mark.parametrize(("theta", "kernel"), [(None, Causal()), (100.0, Causal()), (None, Window(9))])
+def test_one_layer_as_drawn(deep: bool, theta: float | None, kernel: Kernel) -> None:
     """Covariance of outputs and of gradients, per class of tokens, against heads with an exact softmax, v = 1."""
     n = IDS.size
     same = IDS[:, None] == IDS
     r = 0.08 + 0.5 * same + 0.42 * np.eye(n) if deep else same.astype(float)
     gradients = [np.eye(n), 0.5 * r + 0.5 * np.eye(n)]
+    width = kernel.width if isinstance(kernel, Window) else None
     drawn = drawn_attention(r, 1.0, gradients, theta=theta, width=width, heads=1500)
     turning = None if theta is None else rotation(Rotary(theta, 16), 16, n)
-    attention = RepeatedAttention(1.0, Scores(1.0, 16), same, turning, width)
+    attention = RepeatedAttention(1.0, Scores(1.0, 16), same, turning, kernel)
     outcome = attention.forward(Pairs(r, np.ones(n)))
     outputs = outcome.added.matrix
     apart, copies = ~same, same & ~np.eye(n, dtype=bool)
     np.testing.assert_allclose(outputs.diagonal(), drawn.outputs.diagonal(), rtol=0.03)
     assert outputs[apart].sum() == pytest.approx(drawn.outputs[apart].sum(), rel=0.01)
     assert outputs[copies].sum() == pytest.approx(drawn.outputs[copies].sum(), rel=0.08)
-    law = Law.of(attention, r, 1.0)
+    law = Law.of(attention.told, r, 1.0)
     values = Values.of(r, law)
     for d, at_values, at_keys, at_queries in zip(gradients, drawn.values, drawn.keys, drawn.queries, strict=True):
         one, two = law.through_values(d).diagonal(), law.through_scores(d, values).diagonal()
@@ -121,7 +128,7 @@ def test_copies_are_counted_beside_what_all_keys_share() -> None:
     keys = np.full((n, n), 0.2)
     keys[:6, :6] = 0.6
     keys[ids[:, None] == ids] = 1.0
-    near = Likeness.of(keys, (ids[:, None] != ids).astype(float), band(n))
+    near = Likeness.of(keys, (ids[:, None] != ids).astype(float), band(n, Causal()))
     counted = near.multiplicities(1.3)
     row = near.seen.row(counted.first, 5)
     np.testing.assert_allclose(near.background[1:6], 0.6)
@@ -269,12 +276,57 @@ def test_single_precision_and_fewer_queries_give_the_same(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("changes", "named"),
+    ("changes", "median", "largest"),
     [
-        ({"groups": (HeadGroup(4, Alibi(0.1)),)}, "Alibi"),
-        ({"sink": Sink()}, "sink"),
-        ({"softcap": 50.0}, "softcap"),
+        ({"groups": (HeadGroup(4, Chunk(40)),)}, 0.002, 0.004),
+        ({"groups": (HeadGroup(4, Prefix(30)),)}, 0.001, 0.003),
+        ({"sink": Sink(1.0, 0.3)}, 0.002, 0.006),
+        ({"softcap": 5.0}, 0.003, 0.005),
     ],
+    ids=["chunk", "prefix", "sink", "soft-cap"],
+)
+def test_other_words_follow_the_strong_coupling_where_tokens_differ(
+    changes: dict[str, Any], median: float, largest: float
+) -> None:
+    architecture = with_attention(strong_like(4, std=0.0625), **changes)
+    known = exact_energies(architecture, embedded(architecture, np.eye(140)))
+    found = repeated_energies(architecture, np.arange(140))
+    np.testing.assert_array_equal(found > 0, known > 0)
+    difference = np.abs(dex(found[known > 0], known[known > 0]))
+    assert np.median(difference) < median
+    assert difference.max() < largest
+
+
+def test_a_sink_far_below_all_logits_is_none() -> None:
+    ids, architecture = zipf(60), strong_like(2)
+    known = repeated_energies(architecture, ids)
+    found = repeated_energies(with_attention(architecture, sink=Sink(-20.0)), ids)
+    np.testing.assert_allclose(found, known, rtol=1e-6)
+
+
+def test_a_high_soft_cap_is_none() -> None:
+    ids, architecture = zipf(60), strong_like(2, std=0.0625)
+    found = repeated_energies(with_attention(architecture, softcap=1e3), ids)
+    np.testing.assert_allclose(found, repeated_energies(architecture, ids), rtol=1e-4)
+
+
+def test_a_soft_cap_as_drawn() -> None:
+    """Spread of weights and slopes of many independent logits, v = 1.4, c = 4."""
+    cap = Cap.of(1.4, 4.0)
+    z = np.random.default_rng(0).standard_normal((400, 5000)) * np.sqrt(1.4)
+    weights = np.exp(4 * np.tanh(z / 4))
+    weights /= weights.sum(axis=1, keepdims=True)
+    slopes = 1 - np.tanh(z / 4) ** 2
+    second = (weights**2).sum(axis=1)
+    assert np.exp(cap.variance) == pytest.approx(5000 * second.mean(), rel=0.01)
+    ratio = 1.4 / cap.variance
+    assert cap.slope == pytest.approx(np.sqrt(ratio) * (weights * slopes).sum(axis=1).mean(), rel=0.005)
+    square = (weights**2 * slopes**2).sum(axis=1).mean() / second.mean()
+    assert cap.square == pytest.approx(ratio * square, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"), [({"groups": (HeadGroup(4, Alibi(0.1)),)}, "Alibi"), ({"softcap": 1.0}, "soft-cap")]
 )
 def test_what_is_not_covered_is_refused(changes: dict[str, Any], named: str) -> None:
     with pytest.raises(NotApplicable, match=named):

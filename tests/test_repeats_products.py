@@ -8,11 +8,12 @@ import pytest
 import oracles.repeats as oracle
 from catenary.architecture import Causal, Chunk, Kernel, Prefix, Rotary, Window
 from catenary.theory.attention.scores import Scores
-from catenary.theory.repeats import attention as repeats
-from catenary.theory.repeats.attention import Law, RepeatedAttention, Values
+from catenary.theory.repeats import layer as repeats
+from catenary.theory.repeats.attention import RepeatedAttention
 from catenary.theory.repeats.band import Band, band
 from catenary.theory.repeats.between import Interpolated, both_queries, each_query
 from catenary.theory.repeats.law import rotation
+from catenary.theory.repeats.layer import Law, Values
 
 
 def sparse(length: int, kernel: Kernel) -> Band:
@@ -70,7 +71,7 @@ def test_sums_over_pairs_of_queries(theta: float | None, kernel: Kernel) -> None
     r = 0.1 + 0.4 * same + 0.4 * np.corrcoef(root)
     np.fill_diagonal(r, 1.0)
     turning = None if theta is None else rotation(Rotary(theta, 16), 16, n)
-    law = Law.of(RepeatedAttention(1.0, Scores(1.3, 16), same, turning, kernel), r, 1.3)
+    law = Law.of(RepeatedAttention(1.0, Scores(1.3, 16), same, turning, kernel).told, r, 1.3)
     values = Values.of(r, law)
     out = law.outputs(values)
     free = oracle.outputs(law, r)
@@ -95,7 +96,7 @@ def test_chosen_queries_stand_for_all(length: int, kernel: Kernel, monkeypatch: 
     attention = RepeatedAttention(1.0, Scores(1.6, 64), same, rotation(Rotary(1e4, 64), 64, length), kernel)
 
     def both() -> tuple[np.ndarray, np.ndarray]:
-        law = Law.of(attention, r, 1.6)
+        law = Law.of(attention.told, r, 1.6)
         values = Values.of(r, law)
         return law.outputs(values), law.through_values(d) + law.through_scores(d, values)
 

@@ -11,7 +11,7 @@ from jaxtyping import Float, Float64, Int64, Real
 
 from catenary.theory.positions.pairs import Matrix, Pairs, Positions, Vector
 from catenary.theory.repeats.band import EachRow, Seen, thinned
-from catenary.theory.repeats.rows import WEAKEST, Multiplicities, fullest
+from catenary.theory.repeats.likeness import WEAKEST, Multiplicities, fullest
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ WEAKEST_LOGITS = 1e-4
 
 
 CAPPED = 0.4
-"""Largest standard deviation of the logits over their soft-cap at which it only lowers their variance."""
+"""Largest standard deviation of the logits over their soft-cap that was compared with networks."""
 
 
 def repeated_energies(
@@ -58,7 +58,7 @@ def repeated_mixers(architecture: Architecture, ids: Int64[np.ndarray, " L"], fi
     def group_mixer(attention: Attention, kernel: Kernel, gain: float, own_norm: bool) -> Mixer:
         rotary, dims = attention.rotary, effective_dims(attention, width)
         turning = None if rotary is None else rotation(rotary, dims, len(equal))
-        scores = effective_scores(attention, width, finite_width)
+        scores = covered_scores(attention, width, finite_width)
         return RepeatedAttention(gain, scores, equal, turning, kernel, own_norm)
 
     return grouped_mixers(architecture, group_mixer)
@@ -142,24 +142,14 @@ def _sum(parts: Iterable[Pairs]) -> Pairs:
     return first
 
 
-def effective_scores(attention: Attention, width: int, finite_width: bool) -> Scores:
-    r"""The law of an attention's logits, a soft-cap taken into their variance.
-
-    \(v = E[c^2\tanh^2(z/c)]\), which to first order in z^2/c^2 also is \(vE[f'^2]\), what gradients see.
-
-    Raises:
-        NotApplicable: logits of a standard deviation beyond ``CAPPED`` of the cap.
-    """
+def covered_scores(attention: Attention, width: int, finite_width: bool) -> Scores:
+    """The law of an attention's logits; a cap they often reach is refused."""
     scores = Scores.of(attention, width, finite_width)
-    if scores.softcap is not None:
-        if scores.variance > (CAPPED * scores.softcap) ** 2:
-            raise NotApplicable(
-                f"the law of repeated tokens needs logits below {CAPPED} of their soft-cap {scores.softcap:g}, "
-                f"got a standard deviation of {math.sqrt(scores.variance):.3g}"
-            )
-        nodes, weights = np.polynomial.hermite_e.hermegauss(40)
-        capped = (scores.softcap * np.tanh(math.sqrt(scores.variance) * nodes / scores.softcap)) ** 2
-        scores = replace(scores, variance=float(capped @ weights / weights.sum()), softcap=None)
+    if scores.softcap is not None and scores.variance > (CAPPED * scores.softcap) ** 2:
+        raise NotApplicable(
+            f"the law of repeated tokens needs logits below {CAPPED} of their soft-cap {scores.softcap:g}, "
+            f"got a standard deviation of {math.sqrt(scores.variance):.3g}"
+        )
     return scores if scores.variance >= WEAKEST_LOGITS else replace(scores, variance=WEAKEST_LOGITS)
 
 

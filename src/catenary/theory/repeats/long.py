@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from catenary.architecture import Alibi, Architecture, Attention, Kernel, Rotary
+from catenary.architecture import Architecture, Attention, Causal, Kernel, Rotary, Window
 from catenary.errors import NotApplicable
 from catenary.theory.birth import MakeMixer, birth_energies
 from catenary.theory.coarse import kernels, reach
@@ -18,7 +18,7 @@ from catenary.theory.positions.groups import positions
 from catenary.theory.positions.pairs import Matrix
 from catenary.theory.repeats.classes import TokenClasses
 from catenary.theory.repeats.coarse import CoarseRepeats
-from catenary.theory.repeats.law import effective_dims, effective_scores, grouped_mixers, rotation_factors
+from catenary.theory.repeats.law import covered_scores, effective_dims, grouped_mixers, rotation_factors
 
 
 def long_energies(
@@ -101,13 +101,16 @@ def class_mixers(
     positions_of = cache(lambda kernel: positions(kernel, grid))
 
     def group_mixer(attention: Attention, kernel: Kernel, gain: float, own_norm: bool) -> Mixer:
-        if isinstance(kernel, Alibi):
-            raise NotApplicable("the law of repeated tokens does not cover Alibi attention")
+        if not isinstance(kernel, Causal | Window):
+            raise NotApplicable(
+                "the law of repeated tokens by frequency covers the whole past and windows, "
+                f"not {type(kernel).__name__} attention"
+            )
         if attention.sink is not None:
             raise NotApplicable("the law of repeated tokens by frequency does not cover a sink; use method='exact'")
         rotary, dims = attention.rotary, effective_dims(attention, width)
         turning = None if rotary is None else group_rotation(rotary, dims, grid)
-        scores = effective_scores(attention, width, finite_width)
+        scores = covered_scores(attention, width, finite_width)
         return CoarseRepeats(gain, scores, positions_of(kernel), classes, turning, own_norm)
 
     return grouped_mixers(architecture, group_mixer)

@@ -11,7 +11,8 @@ from jaxtyping import Float
 
 from catenary.theory.repeats.band import Seen, Square
 from catenary.theory.repeats.between import Between, Interpolated, Over, pairs, single
-from catenary.theory.repeats.rows import Levels, Likeness, RowTables, fullest
+from catenary.theory.repeats.likeness import Likeness, fullest
+from catenary.theory.repeats.rows import Levels, RowTables
 
 ROUNDS = 3
 """Steps of the fixed point for o: 3 and 40 give the same profile to 2e-4 dex."""
