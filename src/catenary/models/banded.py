@@ -6,7 +6,7 @@ kept as its rule, and each block of queries is given the keys within its reach.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -71,19 +71,20 @@ def _swapped(interface: Any, around: Callable[[Any], Any]) -> Iterator[None]:
 
 def _rule_of(whole: Any) -> Any:
     def mask(*arguments: Any, **named: Any) -> Any:
-        reach, length, padding = named.get("local_size"), named.get("q_length"), named.get("attention_mask")
-        plain = not arguments and reach is not None and named.get("allow_is_causal_skip") and not named.get("use_vmap")
-        if (
-            not plain
-            or length != named.get("kv_length")
-            or named.get("q_offset") or named.get("kv_offset")
-            or not length >= SHORTEST * reach
-            or not (padding is None or bool(padding.all()))
-        ):  # fmt: skip
+        if arguments or not _is_band(named):
             return whole(*arguments, **named)
-        return Band(named["mask_function"], int(reach), int(length), torch.device(named["device"]))
+        return Band(named["mask_function"], named["local_size"], named["q_length"], torch.device(named["device"]))
 
     return mask
+
+
+def _is_band(asked: Mapping[str, Any]) -> bool:
+    """Whether the mask asked for is one of a bounded reach alone, over a whole sequence without padding."""
+    reach, length, padding = asked.get("local_size"), asked["q_length"], asked.get("attention_mask")
+    if reach is None or length < SHORTEST * reach or not asked.get("allow_is_causal_skip") or asked.get("use_vmap"):
+        return False
+    whole = length == asked["kv_length"] and not asked.get("q_offset") and not asked.get("kv_offset")
+    return whole and (padding is None or bool(padding.all()))
 
 
 def _by_blocks(whole: Any) -> Any:

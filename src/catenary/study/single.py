@@ -13,7 +13,7 @@ from catenary.quantity import QUANTITIES
 from catenary.store import Run, read_run, write_json, write_run
 from catenary.study.config import StudyConfig, Tokens
 from catenary.study.curves import single_curves
-from catenary.study.estimate import part_estimator
+from catenary.study.estimate import STORING_SECONDS, part_estimator
 from catenary.study.existing import existing_run
 from catenary.study.inputs import build_windows, describe_windows
 from catenary.study.measuring import load_net, measure_part
@@ -68,7 +68,7 @@ def measure_single(
         part = _with_probes(part, config, made, target_error)
         observer.say(f"{part.probes} probes per window reach a relative error of {target_error:g}")
     part, cost = fit_memory(part, part_estimator(config, source), usable_memory(config.device))
-    cost = Estimate(meter.seconds + cost.seconds, cost.bytes)
+    cost = Estimate(meter.seconds + cost.seconds + STORING_SECONDS, cost.bytes)
     observer.say(f"to measure: {part.total} windows, {cost.words}" + (", recomputing layers" if part.recompute else ""))
     sample = measure_part(config, source, part, made, folder, observer)
     curves = {part.name: sample}
