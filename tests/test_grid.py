@@ -7,12 +7,15 @@ import pytest
 
 from catenary.architecture import Alibi, Causal, Chunk, HeadGroup, Kernel, Prefix, Window
 from catenary.errors import NotApplicable
+from catenary.theory.positions.bands import Band
 from catenary.theory.positions.grid import Grid, make_grid
+from catenary.theory.positions.group_rows import rows
 from catenary.theory.positions.groups import positions
 from catenary.theory.positions.kernels import operator
-from catenary.theory.positions.lags import Convolution, lags_up_to
-from catenary.theory.positions.pairs import Pairs
+from catenary.theory.positions.lags import decaying, lags_up_to, sliding
+from catenary.theory.positions.pairs import Half, Pairs
 from catenary.theory.positions.portions import each, gauss_rule, merged
+from catenary.theory.positions.products import Blocked, Recursion
 
 GROUPED = Grid(np.array([1.0] * 8 + [2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4] + [1] * 6))
 KERNELS: list[Kernel] = [
@@ -137,14 +140,16 @@ def test_values_are_spread_with_kinks_and_zeros() -> None:
     np.testing.assert_array_equal(grid.spread(values)[:edge], 0.0)
 
 
-def test_distances_against_sums_over_tokens() -> None:
+@pytest.mark.parametrize("kernel", ["decay", "window"])
+def test_distances_against_sums_over_tokens(kernel: str) -> None:
     lags = lags_up_to(60)
-    slope, r = 0.3, np.exp(-0.3)
-    convolution = Convolution(slope, lags)
+    v = np.arange(200)
+    if kernel == "decay":
+        convolution, a = decaying(0.3, lags), (1 - np.exp(-0.3)) * np.exp(-0.3 * v)
+    else:
+        convolution, a = sliding(17, lags), (v < 17) / 17
     even = np.concatenate(([0.0], lags))
     signed = np.concatenate((-lags[::-1], [0.0], lags))
-    v = np.arange(200)
-    a = (1 - r) * r**v
 
     def x(distance: np.ndarray) -> np.ndarray:
         return np.interp(np.abs(distance), even, np.exp(-even / 9) + (even == 0))
@@ -152,12 +157,68 @@ def test_distances_against_sums_over_tokens() -> None:
     def b(distance: np.ndarray) -> np.ndarray:
         return np.interp(distance, signed, np.tanh(signed / 7) + 2)
 
-    both = [a @ x(at + v[:, None] - v) @ a for at in even]
+    apart = v[:, None] - v
+    weights = a[:, None] * a
+    both = [(weights * x(at + apart)).sum() for at in even]
     np.testing.assert_allclose(convolution.both @ x(even), both, rtol=1e-10)
     one = [a @ x(at - v) for at in signed]
-    np.testing.assert_allclose(convolution.one @ x(even), one, rtol=1e-10)
+    np.testing.assert_allclose(convolution.half @ x(even), one, rtol=1e-10)
+    np.testing.assert_allclose(convolution.half_moved @ x(even), [a @ (v / 2 * x(at - v)) for at in signed], rtol=1e-10)
     back = [a @ (b(at + v) + b(v - at)) for at in even]
     np.testing.assert_allclose(convolution.back @ b(signed), back, rtol=1e-10)
+    moved = [a @ (v / 2 * (b(at + v) + b(v - at))) for at in even]
+    np.testing.assert_allclose(convolution.back_moved @ b(signed), moved, rtol=1e-10)
+    # How far the middle of a pair moves: (u + v) / 2 in all, for each difference u - v.
+    middle = (v[:, None] + v) / 2
+    if convolution.both_moved is None:
+        for difference in (0, 3, -11):
+            given = apart == difference
+            assert (weights * middle)[given].sum() / weights[given].sum() == pytest.approx(convolution.unit)
+    else:
+        moved = [(weights * np.abs(apart) / 2 * x(at + apart)).sum() for at in even]
+        np.testing.assert_allclose(convolution.both_moved @ x(even), moved, rtol=1e-10)
+        rest = ((middle - np.abs(apart) / 2) * weights).sum()
+        assert rest == pytest.approx(convolution.unit)
+
+
+def test_means_over_wide_groups_against_their_members() -> None:
+    sizes = np.array([5.0, 7, 6, 6])
+    lags = np.arange(1.0, 30)
+    band = Band(sizes, lags, np.array([True, True, True, False]))
+    group = np.repeat(np.arange(4), sizes.astype(int))
+    at = np.arange(group.size)
+    near = np.exp(-np.append(0.0, lags) / 4)
+    full = near[np.abs(at[:, None] - at)]
+    x = Pairs(np.zeros((4, 4)), np.ones(4), np.tile(near[1:], (4, 1)))
+    found = band.pairs(x)
+    for g, h in ((0, 0), (1, 1), (0, 1), (1, 2), (2, 0)):
+        members = full[np.ix_(group == g, group == h)]
+        mean = members.mean() if g != h else (members.sum() - len(members)) / (len(members) * (len(members) - 1))
+        assert found[g, h] == pytest.approx(mean, rel=1e-12)
+    np.testing.assert_array_equal(found[3], 0.0)
+    forward = np.interp(np.arange(-29.0, 30), (-29, 29), (1, 3))
+    half = band.half(Half(np.zeros((4, 4)), np.tile(forward, (4, 1))))
+    full = np.interp(at - at[:, None], (-29, 29), (1, 3))
+    for g, h in ((1, 1), (0, 1), (1, 0), (2, 0)):
+        assert half[g, h] == pytest.approx(full[np.ix_(group == g, group == h)].mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [Causal(), Alibi(0.1)], ids=str)
+def test_recursions_are_the_matrix(kernel: Kernel) -> None:
+    grid = Grid(np.array([1.0] * 200 + [3.0] * 60 + [1.0] * 60))
+    of, x = rows(kernel, grid), np.random.default_rng(0).normal(size=(320, 5))
+    assert isinstance(of.paid, Recursion)
+    np.testing.assert_allclose(of.paid.times(x), of.mass @ x, rtol=1e-9, atol=1e-12)
+    sent = (of.mass * grid.sizes[:, None] / grid.sizes).T
+    np.testing.assert_allclose(of.received.times(x), sent @ x, rtol=1e-9, atol=1e-12)
+
+
+def test_blocks_are_the_matrix() -> None:
+    rng = np.random.default_rng(0)
+    matrix = np.tril(np.triu(rng.normal(size=(130, 130)), -9), 3)
+    x, weights = rng.normal(size=(130, 4)), rng.normal(size=130)
+    np.testing.assert_allclose(Blocked(matrix).times(x), matrix @ x, atol=1e-12)
+    np.testing.assert_allclose(Blocked(matrix).between(weights), (matrix * weights) @ matrix.T, atol=1e-12)
 
 
 def test_portions_of_heads() -> None:

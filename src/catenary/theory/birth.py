@@ -113,9 +113,18 @@ def singles(length: int) -> PositionsOf:
     return lambda kernel: Singles(operator(kernel, length))
 
 
-def exact_memory(length: int, layers: int) -> int:
-    """Bytes an exact prediction takes at its peak: one matrix per layer and 20 at work, L x L in float64."""
-    return (layers + 20) * 8 * length**2
+def exact_memory(length: int, layers: int, groups: int = 1) -> int:
+    """Bytes an exact prediction takes at its peak: one matrix per layer and 20 at work, L x L in float64.
+
+    Each of a layer's ``groups`` of heads after the first holds 10 more.
+    """
+    return (layers + 20 + 10 * (groups - 1)) * 8 * length**2
+
+
+def head_groups(architecture: Architecture) -> int:
+    """The most mean kernels that one attention has."""
+    kinds = {mix for layer in set(architecture.layers) for mix in layer.attentions}
+    return max((len(mix.groups) for mix in kinds), default=1)
 
 
 def exact_energies(
@@ -123,13 +132,13 @@ def exact_energies(
 ) -> Float64[np.ndarray, " L"]:
     """``birth_energies`` with every position by itself, ``start`` over L tokens; refused above ``MEMORY_LIMIT``."""
     length = start.stream.same.size
-    check_exact_memory(length, architecture.depth)
+    check_exact_memory(length, architecture.depth, head_groups(architecture))
     return birth_energies(architecture, start, mixers(architecture, singles(length), coupling, finite_width))
 
 
-def check_exact_memory(length: int, layers: int) -> None:
+def check_exact_memory(length: int, layers: int, groups: int = 1) -> None:
     """Refuse an exact prediction that would not fit, before anything is allocated."""
-    needed = exact_memory(length, layers)
+    needed = exact_memory(length, layers, groups)
     if needed > MEMORY_LIMIT:
         raise invalid(
             "length",

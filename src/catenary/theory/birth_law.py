@@ -17,9 +17,10 @@ from catenary.profile import Profile
 from catenary.protocols import TokenLaw
 from catenary.quantity import JACOBIAN_NORM
 from catenary.theory.attention.couplings import COUPLINGS
-from catenary.theory.birth import check_exact_memory, exact_energies
+from catenary.theory.birth import check_exact_memory, exact_energies, head_groups
 from catenary.theory.card import MEASURED_REACH, Regime, TokenKnowledge, birth_card
 from catenary.theory.coarse import coarse_energies
+from catenary.theory.cost import exact_seconds
 from catenary.theory.embedding import embedded
 from catenary.theory.repeats.law import repeated_energies
 from catenary.theory.repeats.long import long_energies
@@ -28,7 +29,10 @@ from catenary.theory.theories import THEORIES, check_options
 METHODS = ("auto", "exact", "coarse")
 
 EXACT_UP_TO = 512
-"""``auto`` is exact up to this length (about a second) and coarse above (a tenth of one)."""
+"""``auto`` is coarse above this length, where groups of positions are within .5 % and cost a tenth."""
+
+EXACT_SECONDS = 3.0
+"""``auto`` is coarse where the exact recursion is estimated to take longer: many slopes, many layers."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class BirthLaw:
             InvalidInput: an unknown option or value, or an exact prediction that would take more than 16 GiB.
             NotApplicable: an architecture outside the law, or ids with method "coarse" and another coupling.
         """
-        choice = _choice(options, length, tokens)
+        choice = _choice(architecture, options, length, tokens)
         reach = architecture.causal_up_to
         if reach is not None and length > reach:
             raise NotApplicable(
@@ -112,7 +116,7 @@ def _solve(architecture: Architecture, length: int, tokens: TokenLaw, choice: Ch
             reason = str(error)
     known: TokenKnowledge = "pairs" if repeated or tokens.repeat_probability > 0 else "distinct"
     if choice.method == "exact":
-        check_exact_memory(length, architecture.depth)
+        check_exact_memory(length, architecture.depth, head_groups(architecture))
         start = embedded(architecture, _equal(tokens, length))
         return Solved(exact_energies(architecture, start, choice.coupling, choice.finite_width), known, reason)
     rate = tokens.repeat_probability if ids is None else pair_rate(ids)
@@ -134,7 +138,7 @@ def architecture_summary(architecture: Architecture) -> dict[str, Any]:
     return dict(json.loads(json.dumps(summary)))
 
 
-def _choice(options: Mapping[str, Any], length: int, tokens: TokenLaw) -> Choice:
+def _choice(architecture: Architecture, options: Mapping[str, Any], length: int, tokens: TokenLaw) -> Choice:
     check_options("birth", options, ("coupling", "method", "finite_width"))
     coupling, method = options.get("coupling", "strong"), options.get("method", "auto")
     finite_width = options.get("finite_width", True)
@@ -144,7 +148,10 @@ def _choice(options: Mapping[str, Any], length: int, tokens: TokenLaw) -> Choice
     if not isinstance(finite_width, bool):
         raise invalid("finite_width", "must be True or False", finite_width)
     if method == "auto":
-        method = "exact" if length <= EXACT_UP_TO or (tokens.ids is not None and coupling != "strong") else "coarse"
+        exact = length <= EXACT_UP_TO and (
+            tokens.ids is not None or exact_seconds(architecture, length) <= EXACT_SECONDS
+        )
+        method = "exact" if exact or (tokens.ids is not None and coupling != "strong") else "coarse"
     if method == "coarse" and tokens.ids is not None and coupling != "strong":
         raise NotApplicable(
             f"method 'coarse' holds token ids with the strong coupling only, not {coupling!r}; use method='exact', or "

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64
 
 from catenary.architecture import Alibi, Chunk, Kernel, Prefix, Window
 from catenary.errors import NotApplicable
-from catenary.theory.positions.lags import lags_up_to
-
-Vector = Float64[np.ndarray, " n"]
-Matrix = Float64[np.ndarray, "n n"]
+from catenary.theory.positions.bands import Band
+from catenary.theory.positions.between import Between, Matrix, Vector
+from catenary.theory.positions.lags import ABOVE_DECAY, ABOVE_WINDOW, FROM_ENDS, lags_up_to
 
 HEAD, TAIL, RATIO = 48, 24, 1.06
 """Single positions at both ends, and the growth of groups. With 1.03 instead of 1.06 the norm moves by < 5e-4."""
@@ -26,18 +25,22 @@ HEAD, TAIL, RATIO = 48, 24, 1.06
 PER_SCALE = 24
 """Groups per window: the error is of second order, .5 % of the norm at 16."""
 
+PAST_START, GROWTH = 3.0, 0.1
+"""Windows beside other kernels: behind so many widths groups grow, by this share of the distance. At 2 or 2.5 widths
+the norm errs by .6 %; with a growth of .04 by no less."""
+
+SMOOTHED = {False: 3.0, True: 16.0}
+"""Widths behind the last position at which groups are wider by sqrt 2: steps of many windows blur each other's edges.
+True where every layer has windows only: no other path hides the edge."""
+
 DECAY_SHARE = 0.1
 """Size of a group times ALiBi's smallest slope."""
 
-DECAY_GROWTH = 2 / 3
-"""Growth of groups beside ALiBi over that beside other kernels: errors of the norm fall from 1.6 % to .4 %."""
+DECAY_GROWTH, DECAY_TAIL = 0.04, 0.024
+"""Growth of groups beside ALiBi from the first and from the last position."""
 
-STEEP_FORWARD, STEEP_BACKWARD = 0.15, 0.5
-"""Size of a group times slope above which its pairs are taken by distance: below, groups resolve the decay; above,
-pairs must change slowly over the decay, which gradients near the last token do less than tokens."""
-
-MEMORIES = 8
-"""Largest distance kept, in memories of the gentlest slope that is taken by distance."""
+MEMORIES = 50
+"""Largest distance kept beside ALiBi, in sizes of the widest group."""
 
 MOST_GROUPS = 1500
 """Above this number a prediction would take minutes."""
@@ -51,11 +54,23 @@ class Grid:
         sizes: how many positions each group holds.
         kinks: group ends at which what a position does may jump.
         lags: distances at which pairs of near positions are known, where a kernel needs them.
+        wide: size above which groups in the bulk have their means over near pairs from values by distance.
+        bulk: first and last position between which groups may be wide.
+        looks: how far a kernel looks back that takes pairs by distance.
     """
 
     sizes: Vector
     kinks: tuple[int, ...] = ()
     lags: Float64[np.ndarray, " lags"] = field(default_factory=lambda: np.empty(0))
+    wide: float = np.inf
+    bulk: tuple[float, float] = (0.0, np.inf)
+    looks: float = np.inf
+
+    @cached_property
+    def band(self) -> Band:
+        """Pairs of near wide groups."""
+        within = (self.starts >= self.bulk[0]) & (self.ends <= self.bulk[1])
+        return Band(self.sizes, self.lags, within & (self.sizes > max(self.wide, 1.0)))
 
     @cached_property
     def ends(self) -> Vector:
@@ -100,46 +115,39 @@ class Grid:
         """
         values = matrix.copy()
         np.fill_diagonal(values, same)
-        return np.asarray(0.5 * (self._behind.take(values) + self._ahead.take(values)))
+        return self._placed(0.5 * (self._behind.take(values) + self._ahead.take(values)))
 
     def near_signed(self, half: Matrix) -> Float64[np.ndarray, "n signed"]:
         """A function of token and query at distances of both signs around each group."""
-        behind = 0.5 * (self._behind.take(half.T) + self._ahead.take(half))
-        before = 0.5 * (self._behind.take(half) + self._ahead.take(half.T))
+        behind = self._placed(0.5 * (self._behind.take(half.T) + self._ahead.take(half)))
+        before = self._placed(0.5 * (self._behind.take(half) + self._ahead.take(half.T)))
         return np.column_stack((before[:, ::-1], half.diagonal(), behind))
+
+    def _placed(self, values: Float64[np.ndarray, " known"]) -> Float64[np.ndarray, "n lags"]:
+        near = np.zeros(self.known.shape)
+        near[self.known] = values
+        return near
+
+    @cached_property
+    def known(self) -> Bool[np.ndarray, "n lags"]:
+        """Where pairs by distance are of use: as far as a wide group or its neighbour looks."""
+        first, last = np.searchsorted(self.ends, (self.bulk[0] - self.looks, self.bulk[1] + self.looks))
+        beside = np.zeros(self.sizes.size, dtype=bool)
+        beside[max(0, first - 2) : last + 2] = True
+        return np.asarray(beside[:, None] & (self.lags <= 4 * self.sizes[:, None] + 2 * self.looks))
 
     @cached_property
     def _behind(self) -> Between:
-        return Between.at(self.centres, self.centres[:, None] - self.lags)
+        return Between.at(self.centres, self.known, -self.lags)
 
     @cached_property
     def _ahead(self) -> Between:
-        return Between.at(self.centres, self.centres[:, None] + self.lags)
+        return Between.at(self.centres, self.known, self.lags)
 
     @property
     def length(self) -> int:
         """Number of positions L."""
         return int(self.ends[-1])
-
-
-@dataclass(frozen=True, eq=False)
-class Between:
-    """Linear interpolation along a matrix's rows: between columns ``before`` and the next one, by ``share``."""
-
-    before: Int64[np.ndarray, "n lags"]
-    share: Float64[np.ndarray, "n lags"]
-
-    @classmethod
-    def at(cls, centres: Vector, places: Float64[np.ndarray, "n lags"]) -> Between:
-        """The columns around ``places`` on row g's line of ``centres``; constant beyond the ends."""
-        places = np.clip(places, centres[0], centres[-1])
-        before = np.clip(np.searchsorted(centres, places, side="right") - 1, 0, centres.size - 2)
-        return cls(before, (places - centres[before]) / (centres[before + 1] - centres[before]))
-
-    def take(self, matrix: Matrix) -> Float64[np.ndarray, "n lags"]:
-        """The values of each row."""
-        rows = np.arange(len(matrix))[:, None]
-        return np.asarray(matrix[rows, self.before] * (1 - self.share) + matrix[rows, self.before + 1] * self.share)
 
 
 def group_positions(length: int, *, head: int = HEAD, tail: int = TAIL, ratio: float = RATIO) -> Grid:
@@ -151,68 +159,148 @@ def group_positions(length: int, *, head: int = HEAD, tail: int = TAIL, ratio: f
 
 
 def make_grid(
-    kernels: Collection[Kernel], length: int, *, head: int = HEAD, tail: int = TAIL, ratio: float = RATIO
+    kernels: Collection[Kernel],
+    length: int,
+    carried: float | None = None,
+    *,
+    head: int = HEAD,
+    tail: int = TAIL,
+    ratio: float = RATIO,
 ) -> Grid:
     """A grid over ``length`` positions on which all of ``kernels`` can be averaged.
 
+    Args:
+        kernels: all mean kernels of the network.
+        length: L >= 1.
+        carried: how far behind the last position the windows of all layers reach together; farther back and past the
+            start pairs are known by distance and groups may be wider than windows. None: no pairs by distance there.
+        head: single positions at the start.
+        tail: single positions at the end.
+        ratio: growth of groups.
+
     Raises:
-        NotApplicable: where the kernels would need more than ``MOST_GROUPS`` groups (chunks that are thousands of
-            times shorter than the sequence).
+        NotApplicable: where the kernels would need more than ``MOST_GROUPS`` groups (chunks that are dozens of times
+            shorter than the sequence).
     """
-    kinks: set[int] = set()
-    # The longest memory decides: shorter ones change pairs at small distances, which groups know apart.
-    gentlest = min((kernel.slope for kernel in kernels if isinstance(kernel, Alibi)), default=0.0)
-    growth = (ratio - 1) * (DECAY_GROWTH if gentlest else 1.0)
-    limits: list[Callable[[int], float]] = [lambda position: position * growth]
-    for kernel in set(kernels):
-        if isinstance(kernel, Alibi) and kernel.slope > gentlest:
-            continue
-        limits.append(_limit(kernel, length, growth))
-        kinks |= _kinks(kernel, length)
+    places = Places.of(kernels, length, carried, ratio - 1)
     sizes: list[int] = []
     position = 0
-    for bound in sorted(kinks | {max(length - tail, 0), length}):
+    for bound in sorted(places.kinks | {max(length - tail, 0), length}):
         # Two groups at least between kinks, so that a slope is seen there.
         half = max((bound - position) // 2, 1)
         while position < bound:
             single = position < head or position >= length - tail
-            wanted = 1 if single else max(1, min(half, round(min(limit(position) for limit in limits))))
+            wanted = 1 if single else max(1, min(half, round(places.largest(position))))
             sizes.append(min(wanted, bound - position))
             position += sizes[-1]
             if len(sizes) > MOST_GROUPS:
-                raise NotApplicable(
-                    f"length {length} would need more than {MOST_GROUPS} groups of positions for "
-                    f"{', '.join(sorted({str(kernel) for kernel in kernels}))}; use a shorter length"
-                )
-    widest = max(sizes)
-    steep = any(isinstance(kernel, Alibi) and widest * kernel.slope > STEEP_FORWARD for kernel in kernels)
-    lags = lags_up_to(MEMORIES * widest / STEEP_FORWARD) if steep else np.empty(0)
-    return Grid(np.array(sizes, dtype=np.float64), tuple(sorted(kinks)), lags)
+                raise NotApplicable(_refusal(kernels, length, position))
+    return places.known(np.array(sizes, dtype=np.float64))
 
 
-def _limit(kernel: Kernel, length: int, growth: float) -> Callable[[int], float]:
-    """Largest group behind ``position`` positions that resolves what the kernel does there."""
-    match kernel:
-        case Window(width):
-            return lambda position: width / PER_SCALE
-        case Chunk(width):
-            # A chunk starts as a sequence does, and few queries see its last tokens.
-            return lambda position: min(1.25 * (position % width), 5 * (width - 1 - position % width)) * growth
-        case Alibi(slope):
-            return lambda position: min((length - position) * growth, DECAY_SHARE / slope)
-        case _:
-            return lambda position: length
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where groups must end and how wide they may be.
+
+    Attributes:
+        length: L.
+        kinks: numbers of positions after which a group must end.
+        limits: largest group behind so many positions, by each kernel.
+        widths: of windows that end before the sequence does.
+        slopes: of ALiBi's kernels.
+        carried: how far behind the last position windows reach together.
+    """
+
+    length: int
+    kinks: set[int]
+    limits: tuple[Callable[[int], float], ...]
+    widths: tuple[int, ...]
+    slopes: tuple[float, ...]
+    carried: float | None
+
+    @classmethod
+    def of(cls, kernels: Collection[Kernel], length: int, carried: float | None, growth: float) -> Places:
+        """The needs of all kernels together."""
+        widths = tuple(kernel.width for kernel in kernels if isinstance(kernel, Window) and 1 < kernel.width < length)
+        slopes = tuple(kernel.slope for kernel in kernels if isinstance(kernel, Alibi))
+        kinks: set[int] = set()
+        growth = min(growth, DECAY_GROWTH) if slopes else growth
+        limits: list[Callable[[int], float]] = [lambda position: position * growth]
+        if slopes:
+            # The longest memory decides: shorter ones change pairs at small distances, which groups know apart.
+            share = DECAY_SHARE / min(slopes)
+            limits.append(lambda position: min((length - position) * DECAY_TAIL, share))
+        for kernel in set(kernels):
+            kinks |= _kinks(kernel, length, carried)
+            if isinstance(kernel, Window):
+                limits.append(_window_limit(kernel.width, length, carried, max(widths, default=0)))
+            if isinstance(kernel, Chunk):
+                limits.append(_chunk_limit(kernel.width, growth))
+        return cls(length, kinks, tuple(limits), widths, slopes, carried)
+
+    def largest(self, position: int) -> float:
+        """The largest group behind so many positions."""
+        return min(limit(position) for limit in self.limits)
+
+    def known(self, sizes: Vector) -> Grid:
+        """The grid with these groups, and distances where some are wider than what a kernel tells apart."""
+        kinks, widest = tuple(sorted(self.kinks)), float(sizes.max())
+        if self.slopes:
+            steepest = max(self.slopes)
+            if widest * steepest <= ABOVE_DECAY:
+                return Grid(sizes, kinks)
+            bulk = (FROM_ENDS / steepest, self.length - FROM_ENDS / steepest)
+            return Grid(sizes, kinks, lags_up_to(MEMORIES * widest), ABOVE_DECAY / steepest, bulk)
+        if self.carried is None or not self.widths or widest <= ABOVE_WINDOW * min(self.widths):
+            return Grid(sizes, kinks)
+        looks = max(self.widths)
+        bulk = (PAST_START * looks, self.length - self.carried)
+        if bulk[0] >= bulk[1]:
+            return Grid(sizes, kinks)
+        lags = lags_up_to(3.5 * widest + looks, 16)
+        return Grid(sizes, kinks, lags, ABOVE_WINDOW * min(self.widths), bulk, looks)
 
 
-def _kinks(kernel: Kernel, length: int) -> set[int]:
+def _window_limit(width: int, length: int, carried: float | None, widest: int) -> Callable[[int], float]:
+    fine = width / PER_SCALE
+    if carried is None:
+        return lambda position: fine
+    smoothed = SMOOTHED[carried + 1 >= length] * width
+
+    def limit(position: int) -> float:
+        behind = length - position
+        if behind < carried:
+            return float(fine * (1 + behind / smoothed) ** 0.5)
+        return float(fine + GROWTH * max(0.0, min(position - PAST_START * widest, behind - carried)))
+
+    return limit
+
+
+def _chunk_limit(width: int, growth: float) -> Callable[[int], float]:
+    """A chunk starts as a sequence does, and few queries see its last tokens."""
+    return lambda position: min(1.25 * (position % width), 5 * (width - 1 - position % width)) * growth
+
+
+def _kinks(kernel: Kernel, length: int, carried: float | None) -> set[int]:
     """Numbers of positions after which a group must end: where the kernel's rows or columns have a kink."""
     match kernel:
         case Window(width):
             first = {width} if width < length else set()
-            return first | set(range(length - 1, 0, 1 - width)) if 1 < width < length else first
+            furthest = 0 if carried is None else max(0, length - 1 - int(carried))
+            return first | set(range(length - 1, furthest, 1 - width)) if 1 < width < length else first
         case Chunk(width):
             return set(range(width, length, width))
         case Prefix(inside):
             return {inside} if inside < length else set()
         case _:
             return set()
+
+
+def _refusal(kernels: Collection[Kernel], length: int, reached: int) -> str:
+    names = ", ".join(sorted({str(kernel) for kernel in kernels}))
+    chunks = [kernel.width for kernel in kernels if isinstance(kernel, Chunk)]
+    shortest = f"; chunks of {min(chunks)} allow about {reached} tokens" if chunks else ""
+    return (
+        f"length {length} would need more than {MOST_GROUPS} groups of positions for {names}{shortest}; "
+        f"use length={reached // 2} or shorter"
+    )

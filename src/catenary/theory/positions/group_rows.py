@@ -19,6 +19,7 @@ from catenary.architecture import Alibi, Causal, Chunk, Kernel, Prefix, Window
 from catenary.errors import NotApplicable
 from catenary.theory.positions.grid import Grid
 from catenary.theory.positions.pairs import Matrix, Vector
+from catenary.theory.positions.products import FEW, Blocked, Product, Recursion
 
 Column = Float64[np.ndarray, "n 1"]
 
@@ -53,6 +54,16 @@ class GroupRows(Protocol):
         """Attention that a query pays to its own token."""
         ...
 
+    @property
+    def paid(self) -> Product:
+        """``mass``, to multiply with."""
+        ...
+
+    @property
+    def received(self) -> Product:
+        """What a token of group g gets from the queries of group Q, to multiply with."""
+        ...
+
     def shared(self, excess: Vector) -> Shared:
         """What two queries share of the tokens' excess."""
         ...
@@ -67,7 +78,7 @@ def rows(kernel: Kernel, grid: Grid) -> GroupRows:
     none, past = Edge.still(grid, np.zeros(grid.sizes.size)), Edge.moving(grid, 0)
     match kernel:
         case Causal():
-            return Runs(grid, none, past)
+            return Runs(grid, none, past, whole=True)
         case Window(width):
             return Runs(grid, Edge.moving(grid, width), past)
         case Chunk(width):
@@ -121,12 +132,13 @@ class Runs:
     """Queries that see the tokens from one edge to another uniformly.
 
     What two groups share is the product of what either sees of each third group: exact unless both see only a part
-    of it, and never negative.
+    of it, and never negative. ``whole`` says that every query sees all tokens before its group.
     """
 
     grid: Grid
     start: Edge
     end: Edge
+    whole: bool = False
 
     @cached_property
     def counts(self) -> Vector:
@@ -145,23 +157,65 @@ class Runs:
 
     def shared(self, excess: Vector) -> Shared:
         """What two queries share of the tokens' excess."""
-        different = (self.mass * (excess / self.grid.sizes)) @ self.mass.T
         weight = self.counts**-2.0
-        np.fill_diagonal(different, weight * (self._less(self.grid.sizes[:, None]) @ excess))
+        if self.whole:
+            earlier = (self.mass @ excess)[:, None] / self.counts
+            different = np.triu(earlier) + np.triu(earlier, 1).T
+        else:
+            different = self._by_query.between(excess / self.grid.sizes)
+        np.fill_diagonal(different, weight * (self._less_to_queries @ excess))
         return Shared(different, weight * (self._seen @ excess))
 
     def sent(self, excess: Vector) -> Shared:
         """What two tokens share of the excess of queries that see both."""
         sizes = self.grid.sizes
-        different = (self.mass.T * (sizes * excess)) @ self.mass / (sizes * sizes[:, None])
         weight = sizes * excess / self.counts**2
-        np.fill_diagonal(different, weight @ self._less(sizes) / sizes)
+        if self.whole:
+            later = (sizes * excess / self.counts) @ self.mass / sizes
+            index = np.arange(sizes.size)
+            different = later[np.maximum(index[:, None], index)]
+        else:
+            different = self._by_token.between(sizes * excess)
+            different /= sizes * sizes[:, None]
+        np.fill_diagonal(different, weight @ self._less_to_tokens / sizes)
         return Shared(different, weight @ self._seen / sizes)
+
+    @cached_property
+    def paid(self) -> Product:
+        """``mass``, to multiply with."""
+        if not self.whole or self.grid.sizes.size <= FEW:
+            return self._by_query
+        ones = np.ones(self.grid.sizes.size)
+        return Recursion(1 / self.counts, self.mass.diagonal().copy(), ones, self.grid.sizes)
+
+    @cached_property
+    def received(self) -> Product:
+        """What a token of group g gets from the queries of group Q, to multiply with."""
+        sizes = self.grid.sizes
+        if isinstance(self.paid, Recursion):
+            return self.paid.turned(sizes)
+        return Blocked(np.ascontiguousarray((self.mass * sizes[:, None] / sizes).T))
 
     @cached_property
     def _seen(self) -> Matrix:
         """Mean number of tokens of group h that a query of group Q sees."""
         return np.asarray(self.end.before - self.start.before)
+
+    @cached_property
+    def _by_query(self) -> Blocked:
+        return Blocked(self.mass)
+
+    @cached_property
+    def _by_token(self) -> Blocked:
+        return Blocked(np.ascontiguousarray(self.mass.T))
+
+    @cached_property
+    def _less_to_queries(self) -> Matrix:
+        return self._less(self.grid.sizes[:, None])
+
+    @cached_property
+    def _less_to_tokens(self) -> Matrix:
+        return self._less(self.grid.sizes)
 
     def _less(self, sizes: Float64[np.ndarray, "*size"]) -> Matrix:
         """What two different members see together: their edges lie (n+1)/6 closer than those of one, on average."""
@@ -197,15 +251,75 @@ class Decays:
         """1/Z."""
         return 1 / self._sums
 
+    @cached_property
+    def paid(self) -> Recursion:
+        """``mass``, to multiply with."""
+        n = self.grid.sizes
+        one = _geometric(self.slope, n)
+        out = math.exp(-self.slope) * one / (n * self._sums)
+        return Recursion(out, self.mass.diagonal().copy(), np.exp(-self.slope * n), one)
+
+    @cached_property
+    def received(self) -> Recursion:
+        """What a token of group g gets from the queries of group Q, to multiply with."""
+        return self.paid.turned(self.grid.sizes)
+
     def shared(self, excess: Vector) -> Shared:
         """What two queries share of the tokens' excess."""
-        shared = _decay_shared(self.grid.sizes, self.slope, excess)
+        shared = self._forward.shared(excess)
         return Shared(shared.different / (self._sums * self._sums[:, None]), shared.same / self._sums**2)
 
     def sent(self, excess: Vector) -> Shared:
         """What two tokens share of the excess of queries that see both: the same sums, backwards."""
-        shared = _decay_shared(self.grid.sizes[::-1], self.slope, (excess / self._sums**2)[::-1])
+        shared = self._backward.shared((excess / self._sums**2)[::-1])
         return Shared(shared.different[::-1, ::-1], shared.same[::-1])
+
+    @cached_property
+    def _forward(self) -> DecaySums:
+        return DecaySums(self.grid.sizes, self.slope)
+
+    @cached_property
+    def _backward(self) -> DecaySums:
+        return DecaySums(self.grid.sizes[::-1], self.slope)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DecaySums:
+    r"""\(\sum_{k\le\min(q,q')} r^{q+q'-2k}e_k\), averaged over different members of two groups, and over q = q'."""
+
+    sizes: Vector
+    slope: float
+
+    @cached_property
+    def _between(self) -> Matrix:
+        """From the end of one group to the start of a later one; 0 for others."""
+        ends = np.cumsum(self.sizes)
+        return np.tril(np.exp(-self.slope * np.clip((ends - self.sizes)[:, None] - ends, 0, None)), -1)
+
+    @cached_property
+    def _squared(self) -> Matrix:
+        return self._between**2
+
+    @cached_property
+    def _later(self) -> Matrix:
+        one = _geometric(self.slope, self.sizes)
+        return np.asarray((math.exp(-self.slope) * one / self.sizes)[:, None] * self._between)
+
+    def shared(self, excess: Vector) -> Shared:
+        """The sums for tokens of this excess."""
+        n, slope, r = self.sizes, self.slope, math.exp(-self.slope)
+        one, two = _geometric(slope, n), _geometric(2 * slope, n)
+        # Sum over the tokens before each group, seen from its start.
+        before = self._squared @ (two * excess)
+        same = r**2 * two / n * before + _decay_mass_diagonal(n, 2 * slope) * excess
+        # From a group's own tokens, and the ones before, to the end of the group.
+        inside = one * _geometric(slope, n + 1) / (n * (1 + r))
+        out = inside * excess + np.exp(-slope * n) * r * one / n * before
+        later = self._later * out
+        different = later + later.T
+        np.fill_diagonal(different, _decay_pairs(n, slope, before, excess))
+        return Shared(different, same)
 
 
 def _ramp(upper: Column, lower: Column, edge: Vector) -> Matrix:
@@ -233,24 +347,6 @@ def _decay_mass(sizes: Vector, slope: float) -> Matrix:
     mass = np.tril(r / n[:, None] * sums[:, None] * between * sums, -1)
     np.fill_diagonal(mass, _decay_mass_diagonal(n, slope))
     return np.asarray(mass)
-
-
-def _decay_shared(sizes: Vector, slope: float, excess: Vector) -> Shared:
-    r"""\(\sum_{k\le\min(q,q')} r^{q+q'-2k}e_k\), averaged over different members of two groups, and over q = q'."""
-    n, r = sizes, math.exp(-slope)
-    ends = np.cumsum(n)
-    one, two = _geometric(slope, n), _geometric(2 * slope, n)
-    # Sum over the tokens before each group, seen from its start.
-    before = np.tril(np.exp(-2 * slope * np.clip((ends - n)[:, None] - ends, 0, None)), -1) @ (two * excess)
-    same = r**2 * two / n * before + _decay_mass_diagonal(n, 2 * slope) * excess
-    # From a group's own tokens, and the ones before, to the end of the group.
-    inside = one * _geometric(slope, n + 1) / (n * (1 + r))
-    out = inside * excess + np.exp(-slope * n) * r * one / n * before
-    between = np.exp(-slope * np.clip((ends - n)[:, None] - ends, 0, None))
-    later = np.tril(r * one[:, None] / n[:, None] * between * out, -1)
-    different = later + later.T
-    np.fill_diagonal(different, _decay_pairs(n, slope, before, excess))
-    return Shared(different, same)
 
 
 def _decay_mass_diagonal(n: Vector, slope: float) -> Vector:

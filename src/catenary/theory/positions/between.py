@@ -1,0 +1,37 @@
+"""Values at given distances from every group, straight between the centres of groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64
+
+Vector = Float64[np.ndarray, " n"]
+Matrix = Float64[np.ndarray, "n n"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Between:
+    """Linear interpolation along a matrix's rows: between columns ``before`` and the next one, by ``share``."""
+
+    row: Int64[np.ndarray, " known"]
+    before: Int64[np.ndarray, " known"]
+    share: Float64[np.ndarray, " known"]
+
+    @classmethod
+    def at(
+        cls, centres: Vector, known: Bool[np.ndarray, "n lags"], steps: Float64[np.ndarray, " lags"]
+    ) -> Between:
+        """The columns ``steps`` away from row g's own on the line of ``centres``; constant beyond the ends."""
+        row, lag = np.nonzero(known)
+        places = np.clip(centres[row] + steps[lag], centres[0], centres[-1])
+        before = np.clip(np.searchsorted(centres, places, side="right") - 1, 0, centres.size - 2)
+        return cls(row, before, (places - centres[before]) / (centres[before + 1] - centres[before]))
+
+    def take(self, matrix: Matrix) -> Float64[np.ndarray, " known"]:
+        """The values, row by row."""
+        left, right = matrix[self.row, self.before], matrix[self.row, self.before + 1]
+        return np.asarray(left + (right - left) * self.share)
