@@ -13,7 +13,7 @@ from catenary.study.config import StudyConfig, Tokens
 from catenary.study.observer import Observer
 from catenary.study.parts import TEXT, Part
 from catenary.study.source import Source
-from catenary.study.units import Unit, measure_units, units_of
+from catenary.study.units import LoadNet, Unit, measure_units, units_of
 from catenary.text.windows import Windows
 
 if TYPE_CHECKING:
@@ -24,13 +24,24 @@ _DECIDES = {"init_std", "rope", "device", "dtype", "attention", "seed", "batch_s
 
 
 def measure_part(
-    config: StudyConfig, source: Source, part: Part, windows: Mapping[Tokens, Windows], folder: Path, watch: Observer
+    config: StudyConfig,
+    source: Source,
+    part: Part,
+    windows: Mapping[Tokens, Windows],
+    folder: Path,
+    watch: Observer,
+    *,
+    load: LoadNet | None = None,
 ) -> Sample:
-    """Measure every unit of ``part`` that is not in ``folder/units`` yet, and return its Sample."""
+    """Measure every unit of ``part`` that is not in ``folder/units`` yet, and return its Sample.
+
+    ``load`` gives network number n, where it is held already; by default it is loaded when a unit needs it.
+    """
     units = part_units(config, source, part, windows, folder)
+    fresh = load or (lambda net: load_net(config, part, net))
     watch.begin(part.label, part.total)
     try:
-        sample = measure_units(part, units, lambda net: load_net(config, part, net), config.seed, watch.advance)
+        sample = measure_units(part, units, fresh, config.seed, watch.advance)
     finally:
         watch.end()
     return replace(sample, provenance=provenance_of(config, source, part, windows))

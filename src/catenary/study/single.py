@@ -11,6 +11,7 @@ from catenary.measure.aim import USUAL, Aim
 from catenary.provenance import versions
 from catenary.quantity import QUANTITIES
 from catenary.store import Run, read_run, write_json, write_run
+from catenary.study.adaptive import measure_until
 from catenary.study.config import StudyConfig, Tokens
 from catenary.study.curves import single_curves
 from catenary.study.estimate import STORING_SECONDS, part_estimator
@@ -64,17 +65,25 @@ def measure_single(
     source = usable_source(source, config, part)
     made = {kind: build_windows(kind, config, source, part) for kind in part.tokens}
     target_error = request.target_error
-    if target_error is not None:
+    if target_error is not None and part.weights == "untrained":
         part = _with_probes(part, config, made, target_error)
         observer.say(f"{part.probes} probes per window reach a relative error of {target_error:g}")
     part, cost = fit_memory(part, part_estimator(config, source), usable_memory(config.device))
     cost = Estimate(meter.seconds + cost.seconds + STORING_SECONDS, cost.bytes)
     observer.say(f"to measure: {part.total} windows, {cost.words}" + (", recomputing layers" if part.recompute else ""))
-    sample = measure_part(config, source, part, made, folder, observer)
+    if target_error is None or part.weights == "untrained":
+        sample = measure_part(config, source, part, made, folder, observer)
+        adapted = None
+    else:
+        found = measure_until(config, source, part, made, folder, observer, target_error=target_error)
+        observer.say(found.words)
+        sample, part = found.sample, found.part
+        adapted = {"windows": part.windows, "error": found.error, "reached": found.reached}
     curves = {part.name: sample}
     result = {
         "config": record,
         "probes": part.probes,
+        **({} if adapted is None else {"adapted": adapted}),
         "model": {"source": source.located.source, "name": source.located.name, "config": dict(source.located.config)},
         "architecture": source.architecture.describe(),
         "versions": versions(),
