@@ -169,7 +169,7 @@ def test_indexed_attention_is_causal_up_to_the_keys_it_chooses() -> None:
         ("roformer", {"rotary_value": True}, "turns values too"),
         ("big_bird", {"attention_type": "block_sparse"}, "only 'original_full' is described"),
         ("gpt_oss", {"swiglu_alpha": 1.5}, "swiglu_alpha other than 1.702"),
-        ("granitemoehybrid", {"layer_types": ["attention", "mamba"] * 2}, r"layer_types\[1\]='mamba'"),
+        ("granitemoehybrid", {"layer_types": ["attention", "conv"] * 2}, r"layer_types\[1\]='conv'"),
         ("gpt_bigcode", {"add_cross_attention": True}, "only decoders without an encoder"),
     ],
 )

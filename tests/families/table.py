@@ -29,6 +29,10 @@ Every model type of which transformers {version} builds a causal language model 
 feature of its own that such a law misses.
 
 {counts}.
+
+Published sizes of Gemma 4 are refused although the type is approximate: their logits have the variances 256 and 512,
+and the law ends at 100. Layers without a softmax are derived in [their own page](recurrent.md); where a type has them
+the *plain law* puts attention in their place.
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,14 +43,14 @@ class LinearAttention:
 
 @dataclass(frozen=True)
 class Steps:
-    """Step sizes softplus(w . x + b), cut to ``limits``; b is ``bias``, or makes them log-uniform over ``range``.
+    """Step sizes softplus(w . x + b), cut to ``limits``; b is ``bias``, or drawn so that softplus(b) is
 
-    ``range`` is what the step sizes are at w . x = 0.
+    log-uniform over ``range``.
     """
 
     bias: float = 0.0
     range: tuple[float, float] | None = None
-    limits: tuple[float, float] = (0.0, float("inf"))
+    limits: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,20 @@ class StateSpace:
     norm_at: Literal["behind gate", "before gate"] = "behind gate"
     skip: float = 1.0
     input_scales: tuple[float, float, float, float, float] = (1.0, 1.0, 1.0, 1.0, 1.0)
+
+    def own_share(self, width: int) -> float:
+        r"""Energy of a token's own product (c.b) t beside that of the skip, to leading order in small activations.
+
+        \(N (P_b/4)(P_c/4)\,E[t^2]/skip^2\) with P the variance behind the convolution of unit inputs and silu(z) near
+        z/2. Where it is not small the norm scatters with c.b, which all heads of a group share.
+        """
+        step = width * self.input_std**2
+        inside = step * self.taps * self.tap_std**2
+        _, key, query, time, _ = (scale**2 for scale in self.input_scales)
+        mean = self.steps.range[1] if self.steps.range else math.log1p(math.exp(self.steps.bias))
+        slope = -math.expm1(-mean)
+        square = mean**2 + slope**2 * step * time
+        return self.state * (inside / 4) ** 2 * key * query * square / self.skip**2
 
 
 Recurrence = ShortConvolution | LinearAttention | StateSpace

@@ -5,6 +5,7 @@ block that most families share. A new family is one file and one line below.
 """
 
 from catenary.configs import afmoe as afmoe
+from catenary.configs import bamba as bamba
 from catenary.configs import bart as bart
 from catenary.configs import beam as beam
 from catenary.configs import bert as bert
@@ -38,12 +39,14 @@ from catenary.configs import llama as llama
 from catenary.configs import llama4 as llama4
 from catenary.configs import mimo as mimo
 from catenary.configs import minicpm3 as minicpm3
+from catenary.configs import minimax as minimax
 from catenary.configs import mistral as mistral
 from catenary.configs import mixtral as mixtral
 from catenary.configs import modernbert_decoder as modernbert_decoder
 from catenary.configs import moshi as moshi
 from catenary.configs import mpt as mpt
 from catenary.configs import nanochat as nanochat
+from catenary.configs import nemotron_h as nemotron_h
 from catenary.configs import olmo as olmo
 from catenary.configs import olmoe as olmoe
 from catenary.configs import openai_gpt as openai_gpt

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from catenary.architecture import (
     Architecture,
@@ -27,8 +27,10 @@ from catenary.configs.initial import initial_std, uniform_initialisation
 from catenary.configs.rotary import Turning, read_turning
 from catenary.errors import invalid
 
-Block = Callable[[Attention | Recurrence, FeedForward, Norm], Layer]
+Block = Callable[[Attention, FeedForward, Norm], Layer]
 """How attention, feed-forward network and norm make a layer: ``pre_norm``, ``parallel``, ``sandwich``, ..."""
+
+Mix = TypeVar("Mix", bound=Attention | Recurrence)
 
 
 @dataclass(frozen=True)
@@ -187,11 +189,11 @@ def read_feed_forward(
 def decoder(
     fields: Fields,
     sizes: Sizes,
-    attentions: Sequence[Attention],
+    attentions: Sequence[Mix],
     feed_forwards: FeedForward | Sequence[FeedForward],
     norm: Norm,
     *,
-    block: Block = pre_norm,
+    block: Callable[[Mix, FeedForward, Norm], Layer] = pre_norm,
     **more: Any,
 ) -> Architecture:
     """The architecture whose layers are ``block(attention, feed_forward, norm)``; ``more`` goes to ``assemble``."""

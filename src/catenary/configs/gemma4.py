@@ -24,8 +24,8 @@ THETA = {FULL: 1e6, SLIDING: 1e4}
 @reads(
     "gemma4_text",
     "gemma4_unified_text",
-    approximate="logits have the variance head_dim (256 and 512 as published), so that nearly all of a query's weight "
-    "falls on one key",
+    approximate="logits have the variance head_dim, so that nearly all of a query's weight falls on one key; published "
+    "sizes (256 and 512) are refused, as the law ends at 100",
 )
 def gemma4(fields: Fields) -> Architecture:
     """Sandwich norms; the last of every six layers is full, with its own head size and key/value heads.

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from catenary.architecture import Architecture, Gate, ShortConvolution, pre_norm, sandwich
+from catenary.architecture import (
+    Architecture,
+    Attention,
+    FeedForward,
+    Gate,
+    Layer,
+    Norm,
+    Recurrence,
+    ShortConvolution,
+    pre_norm,
+    sandwich,
+)
 from catenary.configs import limits
-from catenary.configs.decoder import Block, Sizes, assemble, attentions, read_feed_forward, read_norm, read_sizes
+from catenary.configs.decoder import Sizes, assemble, attentions, read_feed_forward, read_norm, read_sizes
 from catenary.configs.experts import SCALE, after_dense, read_experts, sparse_and_dense
 from catenary.configs.family import Described, register
 from catenary.configs.fields import Fields
 from catenary.configs.rotary import read_turning
 from catenary.configs.windows import FULL, SLIDING, kernels, read_window
 from catenary.errors import invalid
+
+AnyBlock = Callable[[Attention | Recurrence, FeedForward, Norm], Layer]
+"""A block around attention or what takes its place."""
 
 CONVOLUTION = "conv"
 
@@ -80,7 +94,13 @@ def lfm3(fields: Fields) -> Architecture:
 
 
 def _liquid(
-    fields: Fields, sizes: Sizes, kinds: Sequence[str], inner: Sequence[Any], *, block: Block = pre_norm, **heads: Any
+    fields: Fields,
+    sizes: Sizes,
+    kinds: Sequence[str],
+    inner: Sequence[Any],
+    *,
+    block: AnyBlock = pre_norm,
+    **heads: Any,
 ) -> Architecture:
     """The decoder with a convolution in every layer of that kind, and attention in the others."""
     window = read_window(fields) if SLIDING in kinds else None

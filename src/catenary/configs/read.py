@@ -121,7 +121,7 @@ def text_part(config: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
             raise NotApplicable(f"{inner}, the text part of {model_type}, is not described: {REFUSALS[inner]}")
     if class_facts(model_type).text is not None:
         raise NotApplicable(f"text_config is missing; {model_type} wraps a text decoder and keeps its fields there")
-    near = difflib.get_close_matches(model_type, FAMILIES, n=1)
+    near = difflib.get_close_matches(model_type, [*FAMILIES, *REFUSALS], n=1)
     guess = f" Did you mean {near[0]!r}?" if near else ""
     raise NotApplicable(
         f"unknown model_type {model_type!a}, none of those described.{guess} A model with its own code "

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.architecture import Architecture, Attention, Branch, FeedForward
+from catenary.architecture import Architecture, Attention, Branch, FeedForward, Recurrence
 from catenary.errors import invalid
 from catenary.theory.attention.mixer import PositionsOf, attention_mixer
 from catenary.theory.embedding import Start
@@ -21,7 +21,7 @@ from catenary.theory.mixers import Mixer
 from catenary.theory.positions.kernels import operator
 from catenary.theory.positions.pairs import Pairs, Singles
 from catenary.theory.positions.portions import PortionsOf, each
-from catenary.theory.recurrent.mixer import recurrent_mixer
+from catenary.theory.recurrent.mixer import decays, recurrent_mixer
 from catenary.theory.steps import Move, Part, PassedMove
 
 FULL_TAPE = 1 << 30
@@ -57,7 +57,7 @@ def birth_energies(architecture: Architecture, start: Start, mixer_of: MakeMixer
     moves = _moves(architecture, mixer_of)
     size = start.stream.same.size
     mixes = [branch.mix for layer in architecture.layers for branch in layer.branches]
-    held = sum(len(mix.groups) if isinstance(mix, Attention) else 1 for mix in mixes)
+    held = sum(held_per_group(mix, architecture.width) for mix in mixes)
     keep = 4 * 8 * size**2 * held <= FULL_TAPE
     tape: list[list[PassedMove] | Pairs] = []
     stream = start.stream
@@ -74,6 +74,13 @@ def birth_energies(architecture: Architecture, start: Start, mixer_of: MakeMixer
         for move in reversed(passed):
             gradient = move.backward(gradient)
     return np.asarray(gradient.same * start.factor)
+
+
+def held_per_group(mix: Attention | FeedForward | Recurrence, width: int) -> int:
+    """How many times four matrices one branch keeps of its forward pass."""
+    if isinstance(mix, Attention):
+        return len(mix.groups)
+    return 1 if isinstance(mix, FeedForward) else 3 + len(decays(mix, width))
 
 
 def mixers(

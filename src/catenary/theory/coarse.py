@@ -25,6 +25,7 @@ from catenary.theory.embedding import Start, embedded
 from catenary.theory.positions.grid import TAIL, Grid, group_positions, make_grid
 from catenary.theory.positions.groups import Groups, positions
 from catenary.theory.positions.portions import merged
+from catenary.theory.recurrent.mixer import decays
 
 __all__ = ["Groups", "coarse_energies", "group_positions"]
 
@@ -153,7 +154,7 @@ def _width(mix: Attention | Recurrence) -> float:
 
 
 def kernels(architecture: Architecture) -> frozenset[Kernel]:
-    """The mean attention kernels of all head groups."""
-    return frozenset(
-        group.kernel for layer in architecture.layers for mix in layer.attentions for group in mix.groups
-    )
+    """The mean kernels of all head groups, and of the states of layers without a softmax."""
+    width, layers = architecture.width, architecture.layers
+    attention = {group.kernel for layer in layers for mix in layer.attentions for group in mix.groups}
+    return frozenset(attention).union(*(decays(mix, width) for mix in {m for x in layers for m in x.recurrences}))

@@ -107,8 +107,10 @@ def _between(coefficients: Float64[np.ndarray, "n terms"], rho: Pairs) -> Pairs:
     """The sum over k of a_k(i) a_k(j) rho_ij^k, by Horner's rule."""
     matrix: Matrix = np.multiply.outer(coefficients[:, -1], coefficients[:, -1])
     same = coefficients[:, -1] ** 2
+    near = np.broadcast_to(same[:, None], rho.near.shape) if rho.near.size else rho.near
     for column in coefficients.T[-2::-1]:
         matrix *= rho.matrix
         matrix += column[:, None] * column
         same = same * rho.same + column**2
-    return Pairs(matrix, same)
+        near = near * rho.near + column[:, None] ** 2 if rho.near.size else near
+    return Pairs(matrix, same, near)

@@ -27,7 +27,7 @@ class Taps:
 
     Attributes:
         sizes: how many consecutive positions each group holds.
-        count: K >= 1.
+        count: K >= 1, and >= 2 for moves by one.
     """
 
     sizes: Vector
@@ -40,6 +40,22 @@ class Taps:
     def later(self, x: Pairs) -> Pairs:
         """T* of ``x``."""
         return self._total(x, self._ahead)
+
+    def one_earlier(self, x: Pairs) -> Pairs:
+        """Both tokens moved back by one."""
+        return self._total(x, self._behind[1:2])
+
+    def one_later(self, x: Pairs) -> Pairs:
+        """Both tokens moved on by one."""
+        return self._total(x, self._ahead[1:2])
+
+    def before(self, x: Vector) -> Vector:
+        """A function of one token, at the token before; 0 before the first."""
+        return np.asarray(self._behind[1] @ x)
+
+    def after(self, x: Vector) -> Vector:
+        """A function of one token, at the token after; 0 after the last."""
+        return np.asarray(self._ahead[1] @ x)
 
     def _total(self, x: Pairs, moves: Sequence[Move]) -> Pairs:
         single = self.sizes == 1

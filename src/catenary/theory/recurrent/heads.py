@@ -1,0 +1,76 @@
+r"""Heads of a recurrence by what they remember: a few decays that stand for all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from catenary.architecture import LinearAttention, StateSpace, Steps
+from catenary.errors import NotApplicable
+from catenary.theory.positions.portions import gauss_rule
+from catenary.theory.recurrent.steps import Decay, fixed_decay, step_decay
+
+MOST = 8
+"""Decays that stand for a group of heads."""
+
+RANGE_NODES = 5
+"""Of a log-uniform range of step sizes."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of a group's heads, in (0, 1], and their decay."""
+
+    share: float
+    decay: Decay
+
+
+def linear_shares(word: LinearAttention) -> tuple[Share, ...]:
+    """The decays of linear attention's heads."""
+    return tuple(Share(share, fixed_decay(slope)) for slope, share in _few(word.slopes, MOST))
+
+
+def state_space_shares(word: StateSpace, width: int) -> tuple[tuple[Share, ...], ...]:
+    """The decays of each group of heads, in order.
+
+    Raises:
+        NotApplicable: heads that no equal groups hold.
+    """
+    if word.heads % word.groups:
+        raise NotApplicable(f"{word.heads} heads are not {word.groups} equal groups")
+    deviation = math.sqrt(width) * word.input_std * word.input_scales[3]
+    per = word.heads // word.groups
+    least, most = word.steps.limits or (0.0, math.inf)
+    biases = _biases(word.steps)
+    most_rates = MOST if len(biases) == 1 else MOST // 2
+    return tuple(
+        tuple(
+            Share(share * weight, step_decay(rate, bias, deviation, least, most))
+            for rate, share in _few(range(group * per + 1, (group + 1) * per + 1), most_rates)
+            for bias, weight in biases
+        )
+        for group in range(word.groups)
+    )
+
+
+def _biases(steps: Steps) -> list[tuple[float, float]]:
+    """The biases of the steps and their weights: Gauss-Legendre in the logarithm of a range of step sizes."""
+    if steps.range is None:
+        return [(steps.bias, 1.0)]
+    low, high = map(math.log, steps.range)
+    nodes, weights = np.polynomial.legendre.leggauss(RANGE_NODES)
+    sizes = np.exp((low + high) / 2 + nodes * (high - low) / 2)
+    return [(float(np.log(np.expm1(size))), float(weight) / 2) for size, weight in zip(sizes, weights, strict=True)]
+
+
+def _few(rates: Sequence[float], most: int) -> list[tuple[float, float]]:
+    """At most ``most`` rates and their shares: the Gauss rule of ln rate."""
+    values, counts = np.unique(np.asarray(rates, dtype=np.float64), return_counts=True)
+    shares = counts / counts.sum()
+    if values.size <= most:
+        return list(zip(values.tolist(), shares.tolist(), strict=True))
+    rule = gauss_rule(np.log(values), shares, most)
+    return list(zip(np.exp(rule.nodes).tolist(), rule.weights.tolist(), strict=True))

@@ -1,0 +1,166 @@
+"""Layers without a softmax: covariances and gradients against loops over tokens, groups against single positions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import catenary as ct
+from catenary.architecture import Alibi, ShortConvolution
+from catenary.errors import NotApplicable
+from catenary.theory.birth import singles
+from catenary.theory.feed_forward.activations import activation
+from catenary.theory.positions.pairs import Pairs
+from catenary.theory.recurrent.convolution import ConvolutionMixer
+from catenary.theory.recurrent.memory import Memory
+from catenary.theory.recurrent.mixer import recurrent_mixer
+from catenary.theory.recurrent.reading import Drive, Read
+from catenary.theory.recurrent.steps import fixed_decay, step_decay
+from catenary.theory.recurrent.streams import PassedStream, Stream
+from catenary.theory.recurrent.taps import Taps
+from families.recurrent import RECURRENT_CASES
+from oracles import recurrent as oracle
+
+LENGTH = 5
+
+
+def covariance(seed: int, length: int = LENGTH) -> NDArray[np.float64]:
+    """A positive matrix with a large diagonal."""
+    draws = np.random.default_rng(seed).normal(size=(length, 3 * length)) + 0.4
+    return draws @ draws.T / (3 * length)
+
+
+def pairs(matrix: NDArray[np.float64]) -> Pairs:
+    return Pairs(matrix.copy(), matrix.diagonal().copy())
+
+
+def passed(matrix: NDArray[np.float64], mean: NDArray[np.float64]) -> PassedStream:
+    return PassedStream(Stream(activation("silu"), 1.0), pairs(matrix), pairs(matrix), mean)
+
+
+def test_taps_move_both_tokens() -> None:
+    x, d = covariance(0, 9), covariance(1, 9)
+    taps = Taps(np.ones(9), 3)
+    np.testing.assert_allclose(taps.earlier(pairs(x)).matrix, oracle.tapped(x, 3), atol=1e-14)
+    sent = taps.later(pairs(d)).matrix
+    assert (sent * x).sum() == pytest.approx((d * oracle.tapped(x, 3)).sum(), rel=1e-12)
+
+
+def test_convolution_is_exact_for_drawn_weights() -> None:
+    """Forward and gradient energies of one gated convolution over 4,000 networks of width 24."""
+    width, length, rng = 24, 7, np.random.default_rng(0)
+    word = ShortConvolution(32, 3, 0.3, 0.5, 0.2)
+    x = rng.normal(size=(length, width))
+    x /= np.sqrt((x**2).mean(1, keepdims=True))
+    outcome = ConvolutionMixer(word, width, Taps(np.ones(length), 3)).forward(pairs(x @ x.T / width))
+    cotangent = np.zeros((length, length))
+    cotangent[-1, -1] = 1.0
+    expected = outcome.passed.backward(pairs(cotangent)).same
+    forward, energy = np.zeros((length, length)), []
+    for _ in range(4000):
+        b, c, v = (rng.normal(size=(width, 32)) * word.input_std for _ in range(3))
+        taps, out = rng.normal(size=(3, 32)) * word.tap_std, rng.normal(size=(32, width)) * word.output_std
+        inner = (x @ b) * (x @ v)
+        moved = sum(taps[k] * np.vstack([np.zeros((k, 32)), inner[: length - k]]) for k in range(3))
+        y = (x @ c) * moved @ out
+        forward += y @ y.T / width / 4000
+        seen = out @ rng.normal(size=width)
+        gradient = np.zeros_like(x)
+        gradient[-1] = c @ (seen * moved[-1])
+        for k in range(3):
+            at = seen * (x @ c)[-1] * taps[k]
+            gradient[length - 1 - k] += b @ (at * (x @ v)[length - 1 - k]) + v @ (at * (x @ b)[length - 1 - k])
+        energy.append((gradient**2).mean(1))
+    np.testing.assert_allclose(forward, outcome.added.matrix, atol=0.05 * forward.diagonal().max())
+    np.testing.assert_allclose(np.mean(energy, 0)[-3:], expected[-3:], rtol=0.05)
+    assert not expected[:-3].any()
+
+
+@pytest.mark.parametrize("skip", [0.0, 0.7])
+def test_reading_of_a_random_memory(skip: float) -> None:
+    """Outputs, and the gradient of every stream as the derivative of the outputs in its moments."""
+    query, key, value, d = (covariance(seed) for seed in range(2, 6))
+    # Equal means at all tokens, as behind a norm: what the means cross with the skip is exact there.
+    means = np.full(LENGTH, 0.3), np.full(LENGTH, 0.5)
+    steps = oracle.Steps(1.5, 0.2, 0.8)
+    heads = oracle.Heads(query, key, value, *means, 4, skip, steps)
+    decay = step_decay(1.5, 0.2, 0.8)
+    drive = Drive(passed(query, means[0]), passed(key, means[1]), passed(value, means[0]), 4)
+    read = Read.of(Memory(decay, singles(LENGTH)(Alibi(decay.slope))), drive, skip)
+    np.testing.assert_allclose(read.outputs.matrix, heads.outputs(), rtol=1e-9)
+    found = read.backward(pairs(d))
+    for name in ("query", "key", "value"):
+        expected = derivative(heads, name, d)
+        np.testing.assert_allclose(getattr(found, name).matrix, expected, rtol=1e-6, atol=1e-8, err_msg=name)
+    assert found.step is not None
+    expected = [(d * heads.outputs((token, token))).sum() for token in range(LENGTH)]
+    np.testing.assert_allclose(found.step.same, expected, rtol=1e-8)
+    across = (d * heads.outputs((1, 2))).sum()
+    # Of two tokens the later one's decay also acts on what the earlier one's derivative holds, which is left out.
+    assert found.step.matrix[1, 2] == pytest.approx(across, rel=0.1)
+
+
+def derivative(heads: oracle.Heads, name: str, d: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of sum(d * outputs) in one stream's moments, one ordered pair of tokens at a time; outputs are linear in them."""
+    result = np.zeros((LENGTH, LENGTH))
+    zero = replace(heads, **{name: np.zeros((LENGTH, LENGTH))})
+    base = (d * zero.outputs()).sum()
+    for i, j in np.ndindex(LENGTH, LENGTH):
+        one = np.zeros((LENGTH, LENGTH))
+        one[i, j] = 1.0
+        result[i, j] = (d * replace(heads, **{name: one}).outputs()).sum() - base
+    return (result + result.T) / 2
+
+
+def test_fixed_decay_is_the_limit_of_sure_steps() -> None:
+    z, decay = pairs(covariance(7)), fixed_decay(0.4)
+    sure = step_decay(0.4, float(np.log(np.e - 1)), 1e-9)
+    positions = singles(LENGTH)(Alibi(0.4))
+    np.testing.assert_allclose(
+        Memory(sure, positions).state(z).matrix, Memory(decay, positions).state(z).matrix, rtol=1e-6
+    )
+    powers = np.tril(np.exp(-0.4 * np.subtract.outer(np.arange(LENGTH), np.arange(LENGTH))))
+    np.testing.assert_allclose(Memory(decay, positions).state(z).matrix, powers @ z.matrix @ powers.T, rtol=1e-12)
+
+
+def test_stream_averages_over_drawn_kernels() -> None:
+    """silu of a convolution over 3 taps of variance near 1, which is not Gaussian over channels."""
+    rng, x = np.random.default_rng(3), covariance(8)
+    x /= np.sqrt(np.outer(x.diagonal(), x.diagonal()))
+    stream = Stream(activation("silu"), 2.0, Taps(np.ones(LENGTH), 3), 0.6).forward(pairs(x))
+    taps = rng.normal(size=(400_000, 3)) * 0.6**0.5
+    raw = rng.normal(size=(400_000, LENGTH)) @ np.linalg.cholesky(2.0 * x).T
+    moved = sum(taps[:, k, None] * np.hstack([np.zeros((400_000, k)), raw[:, : LENGTH - k]]) for k in range(3))
+    values = moved / (1 + np.exp(-moved))
+    np.testing.assert_allclose(values[:, 2:].mean(0), stream.mean[2:], rtol=0.02)
+    np.testing.assert_allclose((values**2).mean(0)[2:], stream.value.same[2:], rtol=0.02)
+
+
+@pytest.mark.parametrize("name", ["lfm2", "minimax", "bamba"])
+def test_groups_agree_with_single_positions(name: str) -> None:
+    """The norm at every position within .5 %, with repeated tokens."""
+    case = RECURRENT_CASES[name]
+    architecture = ct.read_config({"model_type": name, **case.config})
+    architecture = replace(architecture, layers=architecture.layers[1:3])
+    exact, coarse = (
+        ct.predict(architecture, length=160, repeat_probability=0.1, method=method).values
+        for method in ("exact", "coarse")
+    )
+    np.testing.assert_allclose(coarse, exact, rtol=5e-3)
+
+
+def test_repeated_ids_fall_back_to_how_often_they_repeat() -> None:
+    architecture = ct.read_config({"model_type": "lfm2", **RECURRENT_CASES["lfm2"].config})
+    card = ct.predict(architecture, length=40, ids=np.arange(40) % 7).card
+    assert card is not None
+    assert any("repeated tokens have no law where a layer mixes by a ShortConvolution" in s for s in card.statements)
+
+
+def test_unknown_activation_is_refused() -> None:
+    architecture = ct.read_config({"model_type": "minimax", **RECURRENT_CASES["minimax"].config})
+    (word,) = architecture.layers[0].recurrences
+    with pytest.raises(NotApplicable, match="step"):
+        recurrent_mixer(replace(word, activation="step"), 128, singles(4))
