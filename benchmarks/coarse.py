@@ -21,8 +21,9 @@ from clock import clock
 from catenary.architecture import Alibi, Architecture, Causal, Chunk, HeadGroup, Kernel, Layer, Prefix, Window, pre_norm
 from catenary.errors import NotApplicable
 from catenary.theory.birth import exact_energies
-from catenary.theory.coarse import coarse_energies
+from catenary.theory.coarse import carried_by_windows, coarse_energies, kernels, reach, remembered
 from catenary.theory.embedding import embedded
+from catenary.theory.positions.grid import make_grid
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from builders import qwen2_like
@@ -35,6 +36,7 @@ GENTLE = tuple(Alibi(2.0 ** (-16 * k / 8)) for k in range(1, 9))
 def patterns(length: int) -> dict[str, Pattern]:
     """Kernels in turn over the layers, scaled with the length where they have a width."""
     window, chunk = Window(length // 16), Chunk(length // 4)
+    narrow = Window(24)
     return {
         "causal": ((Causal(),),),
         "window L/4": ((Window(length // 4),),),
@@ -42,11 +44,13 @@ def patterns(length: int) -> dict[str, Pattern]:
         "window 4096": ((Window(4096),),),
         "local and global, L/4": ((Window(length // 4),), (Causal(),)),
         "five local L/16, one global": ((*[(window,)] * 5, (Causal(),))),
+        "window 24, global": ((narrow,), (Causal(),)),
         "chunks L/4, global": ((*[(chunk,)] * 3, (Causal(),))),
         "prefix L/4": ((Prefix(length // 4),),),
         "8 slopes to 2^-8": (SLOPES[3::4],),
         "32 slopes to 2^-8": (SLOPES,),
         "8 slopes to 2^-16": (GENTLE,),
+        "window 4096, global": ((Window(4096),), (Causal(),)),
     }
 
 
@@ -59,6 +63,12 @@ def with_kernels(architecture: Architecture, pattern: Pattern) -> Architecture:
         return pre_norm(replace(old.attention, groups=groups), old.feed_forward, old.norm)
 
     return replace(architecture, layers=tuple(layer(i, old) for i, old in enumerate(architecture.layers)))
+
+
+def groups(architecture: Architecture, length: int) -> int:
+    """How many groups of positions the recursion has."""
+    held = int(min(length, reach(architecture), remembered(architecture)))
+    return make_grid(kernels(architecture), held, carried_by_windows(architecture) or None).sizes.size
 
 
 def row(name: str, depth: int, exact: int, longest: int) -> dict[str, object]:
@@ -74,6 +84,7 @@ def row(name: str, depth: int, exact: int, longest: int) -> dict[str, object]:
     for length in (2048, longest):
         architecture = with_kernels(model, patterns(length)[name])
         try:
+            result[f"groups_{length}"] = int(groups(architecture, length))
             seconds[length] = clock(lambda at=length, of=architecture: coarse_energies(of, at))
         except NotApplicable as refused:
             result["refused"] = str(refused)[:60]

@@ -10,6 +10,7 @@ from builders import qwen2_like
 from catenary.architecture import Alibi, Architecture, HeadGroup, pre_norm
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.protocols import TokenLaw
+from catenary.theory import birth_law
 from catenary.theory.birth import check_exact_memory, exact_memory, head_groups
 from catenary.theory.birth_law import BirthLaw
 from catenary.theory.coarse import coarse_energies
@@ -43,9 +44,10 @@ def test_memory_counts_head_groups() -> None:
 
 
 @pytest.mark.parametrize(("name", "method"), [("few kernels", "exact"), ("many kernels", "coarse")])
-def test_auto_is_exact_where_that_is_quick(name: str, method: str) -> None:
-    architecture = qwen2_like(depth=2) if name == "few kernels" else sloped(12)
-    profile = BirthLaw().predict(architecture, 300, TokenLaw(), {"coupling": "uniform"})
+def test_auto_is_exact_where_that_is_quick(name: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(birth_law, "EXACT_SECONDS", 0.1)
+    architecture = qwen2_like(depth=2) if name == "few kernels" else sloped(1)
+    profile = BirthLaw().predict(architecture, 150, TokenLaw(), {"coupling": "uniform"})
     assert profile.provenance["options"]["method"] == method
 
 

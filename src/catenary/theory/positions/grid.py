@@ -25,9 +25,9 @@ HEAD, TAIL, RATIO = 48, 24, 1.06
 PER_SCALE = 24
 """Groups per window: the error is of second order, .5 % of the norm at 16."""
 
-PAST_START, GROWTH = 3.0, 0.1
+PAST_START, GROWTH = 3.0, 0.06
 """Windows beside other kernels: behind so many widths groups grow, by this share of the distance. At 2 or 2.5 widths
-the norm errs by .6 %; with a growth of .04 by no less."""
+the norm errs by .6 %, as with a growth of .1."""
 
 SMOOTHED = {False: 3.0, True: 16.0}
 """Widths behind the last position at which groups are wider by sqrt 2: steps of many windows blur each other's edges.
