@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from catenary.cli import atlas, boundaries, compare, doctor, kinetic, measure, predict, profile, report, strengths
+from catenary.cli import (
+    atlas,
+    boundaries,
+    compare,
+    doctor,
+    kinetic,
+    measure,
+    pathways,
+    predict,
+    profile,
+    report,
+    strengths,
+)
 from catenary.cli.app import app, main
 
 __all__ = [
-    "app", "atlas", "boundaries", "compare", "doctor", "kinetic", "main", "measure", "predict", "profile", "report",
-    "strengths",
+    "app", "atlas", "boundaries", "compare", "doctor", "kinetic", "main", "measure", "pathways", "predict", "profile",
+    "report", "strengths",
 ]  # fmt: skip

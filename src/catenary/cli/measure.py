@@ -19,6 +19,7 @@ from catenary.cli.terminal import observing, print_json
 - `catenary measure ./my-model --weights pretrained --tokens vanilla,chunked --documents ./texts`
 - `catenary measure qwen2-0.5b --no-rope --probes 4`
 - `catenary measure ./my-model --method exact --length 64` (all d cotangents)
+- `catenary measure gpt2 --output logits --position 99 --length 128` (all logits of token 99)
 - `catenary measure --grid grid.toml --jobs 8` (every model, length and seed in the file)
 """
 )
@@ -37,8 +38,21 @@ def measure(
         str, typer.Option("--method", help="probes (default), exact (all cotangents) or scalar (the paper's).")
     ] = "probes",
     target_error: Annotated[
-        float | None, typer.Option("--target-error", help="Relative error per window; picks the probes (untrained).")
+        float | None, typer.Option("--target-error", help="Relative error: picks the probes (untrained) or windows.")
     ] = None,
+    position: Annotated[
+        int, typer.Option("--position", help="Output position, from 0, or from the end when negative.")
+    ] = -1,
+    output: Annotated[
+        str, typer.Option("--output", help="stream, logits, or the id of an answer token (its log-probability).")
+    ] = "stream",
+    source_layer: Annotated[
+        int | None, typer.Option("--source-layer", help="Input: the stream entering this layer, from 0.")
+    ] = None,
+    target_layer: Annotated[
+        int | None, typer.Option("--target-layer", help="Output: the stream entering this layer.")
+    ] = None,
+    relative: Annotated[bool, typer.Option("--relative", help="Norms times the rms of what enters.")] = False,
     out: options.OUT = None,
     documents: options.DOCUMENTS = None,
     chunk: options.CHUNK = None,
@@ -75,12 +89,14 @@ def measure(
     if model is None:
         raise typer.BadParameter("give a MODEL, or --grid FILE")
     from catenary.cli.profile import folder_name
+    from catenary.measure.aim import Aim
     from catenary.study.config import study_config
     from catenary.study.single import Request, measure_single
 
     config = study_config({**options.settings(given), "windows": 1, "probes": 1})
     options.use_threads(threads)
-    request = Request(weights, tuple(tokens.split(",")), nets, windows, probes, method, target_error)
+    aim = Aim(position, int(output) if output.isdigit() else output, source_layer, target_layer, relative)
+    request = Request(weights, tuple(tokens.split(",")), nets, windows, probes, method, target_error, aim)
     folder = out or Path("out") / f"{folder_name(model)}-{weights}"
     with observing(quiet) as observer:
         run = measure_single(config, request, folder, observer, overwrite=overwrite)
