@@ -151,20 +151,15 @@ def test_groups_wider_than_windows(name: str) -> None:
     assert np.abs(np.sqrt(blind / exact) - 1).max() > 0.02
 
 
-def test_long_contexts_against_finer_groups() -> None:
-    """A million tokens, windows of 4096 beside global layers: 1.4 times as many groups move the norm by < .5 %."""
+def test_long_contexts_against_finer_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million tokens, windows of 4096 beside global layers: half as large groups move the norm by < .5 %."""
     architecture, length = with_kernels(qwen2_like(depth=4), (Window(4096),), (Causal(),)), 1_000_000
-    grid = make_grid(kernels(architecture), length, carried_by_windows(architecture))
-    assert grid.sizes.size < 450
-    fine = replace(grid, sizes=halved(grid))
-    coarse, finer = coarse_energies(architecture, length), coarse_energies(architecture, length, grid=fine)
+    coarse = coarse_energies(architecture, length)
+    monkeypatch.setattr("catenary.theory.positions.grid.PER_SCALE", 36)
+    monkeypatch.setattr("catenary.theory.positions.grid.GROWTH", 0.03)
+    finer = coarse_energies(architecture, length)
+    assert not np.array_equal(coarse, finer)
     assert np.abs(np.sqrt(coarse / finer) - 1).max() < 0.005
-
-
-def halved(grid: Grid) -> np.ndarray:
-    """Every second group above ten positions in two halves."""
-    parts = [[size // 2, size - size // 2] if size > 10 and k % 2 else [size] for k, size in enumerate(grid.sizes)]
-    return np.concatenate(parts)
 
 
 def test_slopes_at_a_million_are_those_at_their_memory_continued() -> None:
