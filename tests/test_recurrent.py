@@ -24,7 +24,7 @@ from catenary.theory.recurrent.taps import Taps
 from families.recurrent import RECURRENT_CASES
 from oracles import recurrent as oracle
 
-LENGTH = 5
+LENGTH = 4
 
 
 def covariance(seed: int, length: int = LENGTH) -> NDArray[np.float64]:
@@ -100,7 +100,8 @@ def test_reading_of_a_random_memory(skip: float) -> None:
     np.testing.assert_allclose(found.step.same, expected, rtol=1e-8)
     across = (d * heads.outputs((1, 2))).sum()
     # Of two tokens the later one's decay also acts on what the earlier one's derivative holds, which is left out.
-    assert found.step.matrix[1, 2] == pytest.approx(across, rel=0.1)
+    scale = np.sqrt(found.step.same[1] * found.step.same[2])
+    assert abs(found.step.matrix[1, 2] - across) / scale < 0.05, (found.step.matrix[1, 2], across, scale)
 
 
 def derivative(heads: oracle.Heads, name: str, d: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -131,15 +132,17 @@ def test_stream_averages_over_drawn_kernels() -> None:
     rng, x = np.random.default_rng(3), covariance(8)
     x /= np.sqrt(np.outer(x.diagonal(), x.diagonal()))
     stream = Stream(activation("silu"), 2.0, Taps(np.ones(LENGTH), 3), 0.6).forward(pairs(x))
-    taps = rng.normal(size=(400_000, 3)) * 0.6**0.5
-    raw = rng.normal(size=(400_000, LENGTH)) @ np.linalg.cholesky(2.0 * x).T
-    moved = sum(taps[:, k, None] * np.hstack([np.zeros((400_000, k)), raw[:, : LENGTH - k]]) for k in range(3))
+    taps = rng.normal(size=(200_000, 3)) * 0.6**0.5
+    raw = rng.normal(size=(200_000, LENGTH)) @ np.linalg.cholesky(2.0 * x).T
+    moved = sum(taps[:, k, None] * np.hstack([np.zeros((200_000, k)), raw[:, : LENGTH - k]]) for k in range(3))
     values = moved / (1 + np.exp(-moved))
     np.testing.assert_allclose(values[:, 2:].mean(0), stream.mean[2:], rtol=0.02)
     np.testing.assert_allclose((values**2).mean(0)[2:], stream.value.same[2:], rtol=0.02)
 
 
-@pytest.mark.parametrize("name", ["lfm2", "minimax", "bamba"])
+@pytest.mark.parametrize(
+    "name", ["lfm2", pytest.param("minimax", marks=pytest.mark.slow), pytest.param("bamba", marks=pytest.mark.slow)]
+)
 def test_groups_agree_with_single_positions(name: str) -> None:
     """The norm at every position within .5 %, with repeated tokens."""
     case = RECURRENT_CASES[name]
