@@ -16,7 +16,7 @@ BLOCK = 64
 
 @dataclass(frozen=True, eq=False)
 class AttentionCall(ABC):
-    """The attention of n sequences of L tokens in one layer, heads h, queries i, keys j, all counted from 0.
+    r"""The attention of n sequences of L tokens in one layer, heads h, queries i, keys j, all counted from 0.
 
     Attributes:
         layer: index of the layer.
@@ -24,6 +24,9 @@ class AttentionCall(ABC):
         heads: query heads H.
         length: tokens L.
         value: the values, (n, key/value heads, L, d_v); None where the product with them was not seen.
+        query, key: (n, H, L, d_k) and (n, key/value heads, L, d_k), with positions in them where rotary coding puts
+            them; None where their product was not seen.
+        scale: s of the logits \(s\,q_ik_j + b_{ij}\); None where the logits are no such thing (a soft cap).
     """
 
     layer: int
@@ -31,6 +34,9 @@ class AttentionCall(ABC):
     heads: int
     length: int
     value: Float[torch.Tensor, "n kv L d_v"] | None
+    query: Float[torch.Tensor, "n H L d_k"] | None
+    key: Float[torch.Tensor, "n kv L d_k"] | None
+    scale: float | None
 
     @abstractmethod
     def seen(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows stop"]:
@@ -54,12 +60,9 @@ class AttentionCall(ABC):
 class ScoredCall(AttentionCall):
     r"""Weights \(\mathrm{softmax}_j(s\,q_i k_j + b_{ij})\) of a fused kernel, which never forms them itself.
 
-    ``bias`` is boolean (True = seen) or added to the logits; ``scale`` is s.
+    ``bias`` is boolean (True = seen) or added to the logits.
     """
 
-    query: Float[torch.Tensor, "n H L d_k"]
-    key: Float[torch.Tensor, "n kv L d_k"]
-    scale: float
     bias: torch.Tensor | None
     causal: bool
 
@@ -73,6 +76,8 @@ class ScoredCall(AttentionCall):
 
     def logits(self, start: int, stop: int) -> Float[torch.Tensor, "n H rows stop"]:
         """What the softmax is taken of, -inf where a key is hidden."""
+        assert self.query is not None
+        assert self.key is not None
         query, key = wide(self.query[:, :, start:stop]), wide(self.key[:, :, :stop])
         batch, heads, count, size = query.shape
         # Neighbouring query heads share a key head.

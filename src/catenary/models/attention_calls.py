@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from torch.overrides import TorchFunctionMode
@@ -24,6 +24,8 @@ SOFTMAXES = frozenset({torch.nn.functional.softmax, torch.softmax, torch.Tensor.
 PRODUCTS = frozenset({
     torch.matmul, torch.bmm, torch.einsum, torch.Tensor.matmul, torch.Tensor.bmm, torch.Tensor.__matmul__,
 })
+SCORES = PRODUCTS | {torch.baddbmm, torch.Tensor.baddbmm}
+"""What own code forms q.k with."""
 RECURRENT = ("mamba", "rwkv", "lightning", "linear", "delta", "conv", "recurrent", "lstm", "ssm", "retention", "mixer")
 """Fragments of the class names of token mixers that have no softmax, and so no map."""
 
@@ -82,7 +84,8 @@ class _Mode(TorchFunctionMode):
         self.frozen = frozen
         self.seen = Seen()
         self.path: list[tuple[int, str]] = []
-        self.pending: tuple[int, str, torch.Tensor] | None = None
+        self.pending: GivenCall | None = None
+        self.scores: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -94,9 +97,11 @@ class _Mode(TorchFunctionMode):
         if func is FUSED:
             return self._fused(*args, **named)
         if func in SOFTMAXES:
-            return self._softmax(func(*args, **named), *args[1:2], **named)
+            return self._softmax(func(*args, **named), args[0] if args else named["input"], *args[1:2], **named)
         if self.pending is not None and func in PRODUCTS:
             self._product(args)
+        if func in SCORES and not self.frozen:
+            self._keep_scores([*args, *named.values()])
         return func(*args, **named)
 
     def _fused(
@@ -126,7 +131,9 @@ class _Mode(TorchFunctionMode):
             enable_gqa=enable_gqa,
         )
 
-    def _softmax(self, weights: torch.Tensor, dim: int = -1, **_: Any) -> torch.Tensor:
+    def _softmax(
+        self, weights: torch.Tensor, logits: torch.Tensor, dim: int = -1, **_: Any
+    ) -> torch.Tensor:
         if dim not in (-1, weights.ndim - 1) or not self._is_map(weights):
             return weights
         self.flush()
@@ -134,7 +141,13 @@ class _Mode(TorchFunctionMode):
         self.seen.calls[layer] += 1
         if self.frozen:
             return weights.detach()
-        self.pending = (layer, module, self._by_head(weights)[..., : self.length])
+        maps, logits = (self._by_head(part)[..., : self.length].detach() for part in (weights, logits))
+        query, key = self.scores or (None, None)
+        self.scores = None
+        if query is not None and query.shape[1] != maps.shape[1]:
+            query = key = None
+        scale = None if query is None or key is None else _scale(logits, query, key)
+        self.pending = GivenCall(layer, module, maps.shape[1], self.length, None, query, key, scale, maps)
         return weights
 
     def _product(self, args: tuple[Any, ...]) -> None:
@@ -142,19 +155,25 @@ class _Mode(TorchFunctionMode):
         operands = [part for part in args if isinstance(part, torch.Tensor)]
         if len(operands) != 2 or operands[0].shape[-2:] != (self.length, self.length):
             return
-        weights, value = (self._by_head(part) for part in operands)
+        weights, value = (self._by_head(part).detach() for part in operands)
         if value.shape[-2] == self.length and self.pending is not None:
-            layer, module, _ = self.pending
-            self.pending = (layer, module, weights)
-            self.flush(value)
+            self.pending = replace(self.pending, weights=weights, value=value)
+            self.flush()
 
-    def flush(self, value: torch.Tensor | None = None) -> None:
+    def _keep_scores(self, given: list[Any]) -> None:
+        """Queries and keys of the last product that has the shape of a map."""
+        operands = [part for part in given if isinstance(part, torch.Tensor)][-2:]
+        if len(operands) != 2 or min(part.ndim for part in operands) < 3:
+            return
+        query, key = operands
+        if query.shape[-2] == key.shape[-1] == self.length and query.shape[-1] == key.shape[-2]:
+            self.scores = self._by_head(query).detach(), self._by_head(key).detach().transpose(-1, -2)
+
+    def flush(self) -> None:
         """Hand over weights formed by the network's own code."""
         if self.pending is not None:
-            layer, module, weights = self.pending
-            self.pending = None
-            kept = None if value is None else value.detach()
-            self.receive(GivenCall(layer, module, weights.shape[1], self.length, kept, weights.detach()))
+            call, self.pending = self.pending, None
+            self.receive(call)
 
     def _by_head(self, part: torch.Tensor) -> torch.Tensor:
         """(n, heads, rows, columns), also where sequences and heads share an axis."""
@@ -222,3 +241,26 @@ def _mixer(layer: torch.nn.Module, index: int) -> str:
         )
     recurrent = [kind for kind in kinds if any(word in kind.lower() for word in RECURRENT) and kind != "Linear"]
     return (attention or recurrent or kinds[:1])[0]
+
+
+def _scale(logits: torch.Tensor, query: torch.Tensor, key: torch.Tensor) -> float | None:
+    """The factor between q.k and the logits, None where they are not proportional.
+
+    Read from a second difference over the last queries and the keys before them, in which a bias that depends on the
+    key, or on the distance linearly (ALiBi), cancels, and which any window of three shows.
+    """
+    if logits.shape[-1] < 3:
+        return None
+    rows, columns = slice(-2, None), slice(-3, -1)
+    products = query[:, :, rows].double() @ key[:, :, columns].double().transpose(-1, -2)
+    differences = [
+        (part[..., 1, 1] - part[..., 1, 0] - part[..., 0, 1] + part[..., 0, 0]).flatten()
+        for part in (logits[..., rows, columns].double(), products)
+    ]
+    taken, plain = differences
+    size = float(plain @ plain)
+    if not (size > 0 and bool(torch.isfinite(taken).all())):
+        return None
+    factor = float(taken @ plain) / size
+    proportional = bool((taken - factor * plain).norm() <= 1e-2 * taken.norm())
+    return factor if proportional else None

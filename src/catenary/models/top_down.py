@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from jaxtyping import Float, Int
 
@@ -28,7 +29,7 @@ def calls_top_down(
     mask: Int[torch.Tensor, "n L"],
     positions: Int[torch.Tensor, "n L"] | None = None,
 ) -> Iterator[AttentionCall]:
-    """Every softmax attention of one forward pass, the last one first; use it inside ``undisturbed(module)``.
+    """Every softmax attention of one forward pass, the last one first, without values; use inside ``undisturbed``.
 
     s is the root of the depth where attention keeps queries and keys, and 1 where the network's own code forms whole
     maps. Both this and whether layers can be run again are found on six vectors; a network whose layers share more
@@ -70,7 +71,11 @@ def _by_stretch(
         part = [calls.pop() for _ in range((len(calls) - 1) % stretch + 1)][::-1]
         found: list[AttentionCall] = []
         x = part[0].stream
-        with torch.no_grad(), attention_calls(anatomy, (vectors.shape[0], vectors.shape[1]), found.append):
+
+        def receive(call: AttentionCall, to: list[AttentionCall] = found) -> None:
+            to.append(replace(call, value=None))  # values are a third of what a call holds
+
+        with torch.no_grad(), attention_calls(anatomy, (vectors.shape[0], vectors.shape[1]), receive):
             for layer in part:
                 x = layer.again(x)
         while found:
