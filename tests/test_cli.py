@@ -170,6 +170,9 @@ def test_doctor_looks_at_environment_and_model() -> None:
     assert done.returncode == 0, done.stderr
     topics = {finding["topic"] for finding in json.loads(done.stdout)["findings"]}
     assert {"versions", "config", "architecture", "weights", "tokenizer", "prediction", "network"} <= topics
+    network = next(f["text"] for f in json.loads(done.stdout)["findings"] if f["topic"] == "network")
+    assert "model.layers x 2" in network
+    assert "positions rotary, final norm model.norm (" in network
     too_long = run("doctor", "gpt2", "--length", "2048")
     assert too_long.returncode == 2
     assert "2048 tokens of at most 1024" in too_long.stdout

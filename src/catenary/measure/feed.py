@@ -12,6 +12,7 @@ from catenary.errors import InvalidInput, NotApplicable, invalid
 from catenary.measure.probes import token_vectors
 from catenary.models.extra import torch
 from catenary.models.model import Model
+from catenary.models.padding import check_padding
 from catenary.models.rope import rotary_buffers
 from catenary.models.stream import first_tensor
 from catenary.text.windows import Windows
@@ -80,7 +81,8 @@ def prepare(model: Model, windows: Windows, attention_mask: Int[np.ndarray, "n T
     Raises:
         InvalidInput: ids outside the vocabulary, a window longer than the network takes, or a mask whose rows do not
             hold the same number of tokens in one run.
-        NotApplicable: Gaussian vectors for a network that is not known to be untrained.
+        NotApplicable: Gaussian vectors for a network that is not known to be untrained, or padding for one that
+            sees it.
     """
     real = _real(windows, attention_mask)
     length = int(real[0].sum())
@@ -97,7 +99,10 @@ def prepare(model: Model, windows: Windows, attention_mask: Int[np.ndarray, "n T
         largest = int(windows.ids.max())
         if largest >= rows:
             raise invalid("ids", f"must be < {rows}, the vocabulary of {model.name!r}", largest, "check the tokenizer")
-    return Feed(model, windows, real, length)
+    feed = Feed(model, windows, real, length)
+    if feed.padded:
+        check_padding(model.module, model.anatomy)
+    return feed
 
 
 def _real(windows: Windows, attention_mask: Int[np.ndarray, "n T"] | None) -> Bool[np.ndarray, "n T"]:

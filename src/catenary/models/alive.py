@@ -12,14 +12,16 @@ from catenary.models.undisturbed import undisturbed
 
 ATTENTION = re.compile(r"attn|attention", re.IGNORECASE)
 QUERY_OR_KEY = re.compile(r"(^|[._])(q|k|query|key)(_|[._]|$)", re.IGNORECASE)
-ADAPTER = re.compile(r"lora|adapter", re.IGNORECASE)
+NORM = re.compile(r"norm", re.IGNORECASE)
+ADAPTER = re.compile(r"lora|adapter|conv", re.IGNORECASE)
+"""Parts that may start at zero beside what they adapt; convolutions of values are added to the values."""
 
 
 def check_alive(module: torch.nn.Module, anatomy: Anatomy) -> tuple[str, ...]:
     """Check every matrix, and return one note per dead part that still leaves a profile.
 
     A constant or non-finite embedding, value or output matrix is refused. Constant query, key or feed-forward
-    matrices and layers of adapters initialised at zero are noted. Norms and biases are vectors and are not read.
+    matrices and layers of adapters initialised at zero are noted. Norms and biases start constant and are not read.
     A fused query-key-value matrix may hide a dead value slice, so each attention branch's output in a pilot run
     must also vary over tokens.
 
@@ -33,7 +35,7 @@ def check_alive(module: torch.nn.Module, anatomy: Anatomy) -> tuple[str, ...]:
     paths = {id(part): name for name, part in module.named_modules()}
     for layer in anatomy.layers:
         for name, weight in layer.named_parameters():
-            if not _constant(weight) or ADAPTER.search(name):
+            if not _constant(weight) or ADAPTER.search(name) or NORM.search(name):
                 continue
             path = f"{paths[id(layer)]}.{name}"
             if ATTENTION.search(name) and not QUERY_OR_KEY.search(name):
@@ -70,8 +72,8 @@ def _check_branches(module: torch.nn.Module, anatomy: Anatomy, paths: dict[int, 
     with undisturbed(module), torch.no_grad(), outputs_of(branches, lambda _: True) as seen:
         run(anatomy.backbone, vectors, mask)
     for branch, output in seen:
-        change = first_tensor(output).float()
-        if not float((change[:, 1:] - change[:, :1]).abs().max()) > 0:
+        change = first_tensor(output).float().flatten(0, -2)  # one type puts positions before sequences
+        if not float((change[1:] - change[:1]).abs().max()) > 0:
             raise InvalidInput(
                 f"model must not have a dead branch, got {paths[id(branch)]}: its output is the same for every token "
                 "(a constant value slice or output matrix). Load real weights, or initialise it with init_std > 0"

@@ -13,12 +13,16 @@ from catenary.errors import NotApplicable, invalid
 from catenary.models.extra import torch
 from catenary.models.stream import accepts, first_tensor, inputs_of, outputs_of, run
 from catenary.models.undisturbed import undisturbed
+from catenary.models.unmeasured import check_measurable
 
 PILOT = 6
 """Tokens of the pilot run: enough for a query with positions on both sides, and cheap for any network."""
 
 QUERY = 2
 """The position whose stream must not depend on later vectors."""
+
+FAULTS = (AttributeError, AssertionError, IndexError, KeyError, NotImplementedError, TypeError)
+"""What code of transformers raises when it needs more than vectors; running out of memory is none of them."""
 
 LEAK = 1e-6
 """Largest gradient at later positions, relative to the earlier ones, that counts as rounding.
@@ -68,6 +72,7 @@ def dissect(module: torch.nn.Module) -> Anatomy:
         InvalidInput: when the pilot run gives NaN or inf.
     """
     kind = type(module).__name__
+    check_measurable(getattr(getattr(module, "config", None), "model_type", None))
     if getattr(getattr(module, "config", None), "is_encoder_decoder", False):
         raise NotApplicable(f"{kind} is an encoder-decoder; positions are measured in decoder-only networks")
     embedding = getattr(module, "get_input_embeddings", lambda: None)()
@@ -76,7 +81,14 @@ def dissect(module: torch.nn.Module) -> Anatomy:
     backbone = _backbone(module)
     layers = _layers(module, backbone)
     with undisturbed(module):
-        final_norm = _pilot(module, embedding, backbone, layers)
+        try:
+            final_norm = _pilot(module, embedding, backbone, layers)
+        except FAULTS as error:
+            reason = " ".join(str(error).split())[:200]
+            raise NotApplicable(
+                f"{kind} cannot be run and differentiated on vectors in place of tokens; it says "
+                f"{type(error).__name__}: {reason}"
+            ) from error
     return Anatomy(embedding, backbone, layers, final_norm)
 
 
@@ -91,8 +103,8 @@ def _backbone(module: torch.nn.Module) -> torch.nn.Module:
         if isinstance(part, torch.nn.Module) and accepts(part, "inputs_embeds"):
             return part
     raise NotApplicable(
-        f"{type(module).__name__} has no backbone that takes inputs_embeds; give the transformers model itself, "
-        "with adapters merged"
+        f"{type(module).__name__} has no backbone that takes vectors in place of token ids (inputs_embeds); give the "
+        "transformers model itself, with adapters merged"
     )
 
 

@@ -101,9 +101,15 @@ def _by_blocks(whole: Any) -> Any:
             result: tuple[torch.Tensor, None] = whole(module, query, key, value, attention_mask, *arguments, **named)
             return result
         parts = [
-            whole(module, query[:, :, q], key[:, :, k], value[:, :, k], mask, *arguments, **named)[0]
+            whole(module, query[:, :, q], key[:, :, k], value[:, :, k], mask, *arguments, **_cut(named, q, k))[0]
             for q, k, mask in attention_mask.blocks()
         ]
         return torch.cat(parts, dim=1), None
 
     return attention
+
+
+def _cut(named: dict[str, Any], q: Any, k: Any) -> dict[str, Any]:
+    """The same options for one block: what is added to its scores is the block's own part."""
+    bias = named.get("position_bias")
+    return named if bias is None else {**named, "position_bias": bias[..., q, k]}

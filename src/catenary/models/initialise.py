@@ -9,6 +9,7 @@ from typing import Any
 
 from catenary.errors import InvalidInput, MissingResource, invalid
 from catenary.models.extra import torch, transformers
+from catenary.models.unmeasured import check_measurable
 
 STD_FIELDS = ("initializer_range", "init_std", "initializer_factor")
 """Where configs keep the std of the initial weights, in the order in which transformers looks."""
@@ -49,6 +50,7 @@ def draw(config: Any, seed: int, attention: str) -> tuple[torch.nn.Module, str]:
     ``sdpa`` falls back to ``eager`` for the model types that refuse it. transformers draws from torch's global
     generator; its state is saved, seeded inside and put back.
     """
+    check_measurable(getattr(config, "model_type", None))
     auto = transformers().AutoModelForCausalLM
     for implementation in dict.fromkeys((attention, "eager")):
         state = torch.get_rng_state()
@@ -57,6 +59,15 @@ def draw(config: Any, seed: int, attention: str) -> tuple[torch.nn.Module, str]:
             with quiet():
                 module = auto.from_config(config, attn_implementation=implementation, dtype=torch.float32)
             return module, implementation
+        except ImportError as error:
+            reason = " ".join(str(error).split())[:200]
+            raise MissingResource(f"{config.model_type} needs a package that is not installed: {reason}") from error
+        except (AttributeError, KeyError, TypeError, RuntimeError) as error:
+            version, reason = transformers().__version__, " ".join(str(error).split())[:200]
+            raise InvalidInput(
+                f"config must be one that transformers {version} can build a causal language model from, got "
+                f"{type(error).__name__}: {reason}"
+            ) from error
         except ValueError as error:
             if "attention implementation" not in str(error) or implementation == "eager":
                 raise InvalidInput(f"config must describe a causal language model, got: {error}") from error

@@ -87,7 +87,7 @@ class Model:
         """The longest sequence the config names, None if it names none."""
         for name in ("max_position_embeddings", "n_positions", "max_seq_len"):
             value = getattr(self.module.config, name, None)
-            if isinstance(value, int):
+            if isinstance(value, int) and value > 0:
                 return value
         return None
 

@@ -25,12 +25,15 @@ def run(
 ) -> Float[torch.Tensor, "n L d"]:
     """Hidden states after the final norm for vectors fed in place of embedded tokens.
 
-    The mask is always given: without one, transformers reads a jump in the position ids as packed sequences and
-    cuts attention there.
+    The mask is given to every network that takes position ids: without one, transformers reads a jump in them as
+    packed sequences and cuts attention there. A network without them is given a mask of padding only; one type
+    fails on a mask of ones for two sequences.
     """
-    options: dict[str, Any] = {"attention_mask": mask, "use_cache": False, "return_dict": True}
+    options: dict[str, Any] = {"use_cache": False, "return_dict": True}
     if positions is not None:
         options["position_ids"] = positions
+    if accepts(backbone, "position_ids") or not bool(mask.all()):
+        options["attention_mask"] = mask
     known = {name: value for name, value in options.items() if accepts(backbone, name)}
     output = backbone(inputs_embeds=vectors, **known)
     return first_tensor(output if isinstance(output, tuple | list) else output.last_hidden_state)

@@ -125,17 +125,27 @@ def _network(config: StudyConfig) -> Iterator[Finding]:
     """Build a small relative of the network (two layers, few tokens) and look at its parts by behaviour."""
     from catenary.configs.locate import locate_config
     from catenary.models.load import load
+    from catenary.models.padding import INVISIBLE, padding_dependence
+    from catenary.models.portrait import portrait
 
     small = dict(locate_config(config.model, revision=config.revision).config)
     small.update({key: 2 for key in ("num_hidden_layers", "n_layer") if key in small})
     if isinstance(small.get("layer_types"), list):
         small["layer_types"] = small["layer_types"][:2]
     model = load(small, vocabulary=64, attention=config.attention)
-    parts = model.anatomy
+    parts, found = model.anatomy, portrait(model.module, model.anatomy)
+    norm = f"{found.final_norm} ({type(parts.final_norm).__name__})" if found.final_norm else "none"
     yield Finding(
         "network", "ok",
-        f"{type(model.module).__name__} with 2 layers: attention {model.attention}, final norm "
-        f"{type(parts.final_norm).__name__}, embedding {type(parts.embedding).__name__}",
+        f"{type(model.module).__name__} with 2 layers: {found.layers}, of the kinds {found.mixers}; attention "
+        f"{model.attention}, positions {found.positions}, final norm {norm}, embedding {found.embedding} "
+        f"({type(parts.embedding).__name__})",
+    )  # fmt: skip
+    seen = padding_dependence(model.module, parts)
+    yield Finding(
+        "padding", "ok" if seen < INVISIBLE else "note",
+        "padding in front is invisible" if seen < INVISIBLE else
+        f"the network sees padding in front (its stream changes by {seen:.2g}): windows must have one length",
     )  # fmt: skip
     for note in model.notes:
         yield Finding("network", "note", note)
