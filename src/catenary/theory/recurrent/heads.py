@@ -14,9 +14,9 @@ from catenary.theory.positions.portions import gauss_rule
 from catenary.theory.recurrent.steps import Decay, fixed_decay, step_decay
 
 MOST = 8
-"""Decays that stand for a group of heads."""
+"""Rates that stand for all heads of a layer, shared out among its groups and the nodes of a range; one at least."""
 
-RANGE_NODES = 5
+RANGE_NODES = 3
 """Of a log-uniform range of step sizes."""
 
 
@@ -45,7 +45,7 @@ def state_space_shares(word: StateSpace, width: int) -> tuple[tuple[Share, ...],
     per = word.heads // word.groups
     least, most = word.steps.limits or (0.0, math.inf)
     biases = _biases(word.steps)
-    most_rates = MOST if len(biases) == 1 else MOST // 2
+    most_rates = max(MOST // (len(biases) * word.groups), 1)
     return tuple(
         tuple(
             Share(share * weight, step_decay(rate, bias, deviation, least, most))
