@@ -201,3 +201,25 @@ def test_a_users_network_is_left_as_found() -> None:
     assert all(parameter.requires_grad and parameter.grad is None for parameter in module.parameters())
     assert not any(part._forward_hooks or part._forward_pre_hooks for part in module.modules())
     assert torch.equal(torch.get_rng_state(), generator)
+
+
+def test_one_layers_graph_is_held_at_a_time() -> None:
+    """What autograd keeps does not grow with depth: peak bytes of saved tensors alive at once."""
+    peaks = []
+    for depth in (2, 6):
+        model = ct.load({**TINY["llama"], "num_hidden_layers": depth})
+        alive = [0, 0]
+
+        class Kept:
+            def __init__(self, tensor: torch.Tensor, alive: list[int] = alive) -> None:
+                self.tensor, self.alive = tensor.detach(), alive  # with its graph it would hold itself
+                alive[0] += tensor.nbytes
+                alive[1] = max(alive)
+
+            def __del__(self) -> None:
+                self.alive[0] -= self.tensor.nbytes
+
+        with torch.autograd.graph.saved_tensors_hooks(Kept, lambda kept: kept.tensor):
+            measure_pathways(model, vector_windows(1, 128), probes=1, source="layer")
+        peaks.append(alive[1])
+    assert peaks[1] == pytest.approx(peaks[0], rel=0.05)
