@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 VERBS = (
-    ("profile",), ("predict",), ("atlas",), ("measure",), ("compare",), ("report",), ("doctor",), ("strengths",), ("pathways",),
+    ("profile",), ("predict",), ("atlas",), ("measure",), ("compare",), ("report",), ("doctor",),
+    ("strengths",), ("pathways",),
     ("rollout",),
     ("kinetic",),
     *(("kinetic", verb) for verb in ("profile", "phase", "simulate", "correlate", "bridge")),
