@@ -73,7 +73,8 @@ class AttentionStatistics:
 
     def table(self) -> str:
         """One line per layer, averaged over heads and windows."""
-        lines = [("  layer", "mass on sinks", "by value", "diagonal", "entropy", "row sum", "violations")]
+        head = ("  layer", "mass on sinks", "by value", "diagonal", "entropy", "row sum", "violations")
+        lines: list[tuple[str, ...]] = [head]
         for t in range(self.sink.shape[1]):
             parts = (self.sink, self.value_sink, self.diagonal, self.entropy, self.row_sum)
             rate = number(self.violations[t].rate) if self.violations else ""
@@ -136,12 +137,13 @@ def measure_attention(
             if progress is not None:
                 progress(index + 1, len(given))
     without = [number for number in range(len(found[0])) if number not in matrices]
+    sink, value_sink, diagonal, entropy, row_sum = (
+        np.array([[getattr(part, name) for part in layers] for layers in found])
+        for name in ("sink", "value_sink", "diagonal", "entropy", "row_sum")
+    )
     return AttentionStatistics(
-        held.label,
-        feed.length,
-        tuple(int(position) for position in sinks),
-        *(np.array([[getattr(part, name) for part in layers] for layers in found])
-          for name in ("sink", "value_sink", "diagonal", "entropy", "row_sum")),
+        held.label, feed.length, tuple(int(position) for position in sinks),
+        sink, value_sink, diagonal, entropy, row_sum,
         tuple(part.violations for part in found[0] if part.violations is not None),
         (f"no output matrix was found behind the attention of layers {without}",) if without else (),
         {"model": held.provenance(), "windows": windows_record(given, feed), "sinks": [int(p) for p in sinks]},
@@ -179,12 +181,13 @@ def _layer(call: AttentionCall, matrix: OutputMatrix | None, sinks: Sequence[int
         written = received * matrix.sizes(call)[0].double().cpu()
         share = written[:, at].sum(-1) / written.sum(-1)
     violations = None if mean is None else monotonicity_violations(np.cumsum(mean, axis=1).T)
-    scale = 1 / call.length
+
+    def mean_of(part: torch.Tensor) -> Float64[np.ndarray, " H"]:
+        return np.asarray(part.numpy() / call.length)
+
     return _Layer(
-        *(np.asarray(part.numpy()) for part in (
-            scale * received[:, at].sum(-1), share, scale * diagonal, scale * entropy, scale * received.sum(-1)
-        )),
-        violations,
+        mean_of(received[:, at].sum(-1)), np.asarray(share.numpy()), mean_of(diagonal), mean_of(entropy),
+        mean_of(received.sum(-1)), violations,
     )
 
 

@@ -61,8 +61,8 @@ def _by_stretch(
     calls: list[LayerCall] = []
 
     def keep(call: LayerCall) -> None:
-        # copied, because some types write into their input
-        stream = call.stream.clone() if len(calls) % stretch == 0 else call.stream[:0]
+        # copied, because some types write into their input; a view would keep what it is a view of
+        stream = call.stream.clone() if len(calls) % stretch == 0 else call.stream.new_empty(0)
         calls.append(LayerCall(call.module, stream, call.arguments, call.options, call.named))
 
     with torch.no_grad(), before_layers(anatomy, keep):
