@@ -60,7 +60,8 @@ class Layout:
     def ratios(self, curves: Curves, shift: int = 0) -> Float64[np.ndarray, "n b"]:
         r"""\(\log\rho_p\) minus the mean of \(\log\rho\) over the neighbours of p, for every place p."""
         logs = np.log(curves)
-        return np.stack([logs[:, p] - logs[:, self._around(p)].mean(axis=1) for p in self.places(shift)], axis=1)
+        rows = [logs[:, p] - logs[:, self._around(p)].mean(axis=1) for p in self.places(shift)]
+        return np.asarray(np.stack(rows, axis=1))
 
     def inside(self, curves: Curves) -> Float64[np.ndarray, "n c"]:
         r"""\(\log\rho\) by place in a chunk, less the chunk's mean, averaged over interior chunks."""
@@ -195,7 +196,7 @@ def boundary_effect(sample: Sample, chunk: int, *, seed: int = 0) -> BoundaryEff
 
 def _sequences(sample: Sample) -> Curves:
     """One curve per (network, sequence)."""
-    return np.sqrt(sample.energy[0, 0].mean(axis=2).reshape(-1, sample.length))
+    return np.asarray(np.sqrt(sample.energy[0, 0].mean(axis=2).reshape(-1, sample.length)))
 
 
 def _mean(units: Units, layout: Layout, shift: int, name: str, meaning: str, seed: int) -> Reading:
