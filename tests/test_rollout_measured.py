@@ -11,11 +11,11 @@ import torch
 import catenary as ct
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.measure.feed import prepare
-from catenary.measure.rollout import measure_rollout
+from catenary.measure.rollout import adjoint, measure_rollout
 from catenary.measure.strengths import measure_strengths
 from catenary.models.load import load
 from catenary.models.model import Model, adopt
-from catenary.models.top_down import all_calls, calls_top_down
+from catenary.models.top_down import all_calls, calls_top_down, pilot_calls
 from catenary.models.undisturbed import undisturbed
 from catenary.text.windows import Windows
 from families.tiny import TINY as CASES
@@ -157,3 +157,11 @@ def test_strengths_outside_are_cut_only_when_asked() -> None:
     model, windows = load(TINY["llama"]), token_windows(1, LENGTH)
     cut = measure_rollout(model, windows, schedule=[1.2, 0.5], compat="clipped-strengths")
     np.testing.assert_array_equal(rows(cut), rows(measure_rollout(model, windows, schedule=[1.0, 0.5])))
+
+
+def test_rows_below_the_smallest_float32_are_kept() -> None:
+    model = load(TINY["llama"])
+    with undisturbed(model.module):
+        call = pilot_calls(model.anatomy)[0]
+    row, shares = torch.rand(1, 6, dtype=torch.float64), torch.full((4,), 0.25, dtype=torch.float64)
+    torch.testing.assert_close(adjoint(call, 1e-60 * row, shares) * 1e60, adjoint(call, row, shares))
