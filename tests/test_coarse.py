@@ -24,6 +24,7 @@ from catenary.architecture import (
 from catenary.theory.birth import exact_energies
 from catenary.theory.coarse import carried_by_windows, coarse_energies, kernels, memory, reach
 from catenary.theory.embedding import embedded
+from catenary.theory.positions import grid as grids
 from catenary.theory.positions.grid import Grid, group_positions, make_grid
 from catenary.theory.positions.groups import positions
 from catenary.theory.positions.pairs import Pairs, Singles
@@ -118,7 +119,7 @@ def test_slopes_under_the_strong_coupling_with_repeats() -> None:
     assert np.abs(np.sqrt(coarse_energies(architecture, 300, 0.01) / exact) - 1).max() < 0.006
 
 
-def test_groups_alone_would_miss_steep_slopes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_alone_would_miss_steep_slopes() -> None:
     """Without pairs by distance the norm is off by per cents: the test above can tell."""
     architecture = with_kernels(qwen2_like(depth=6), SLOPES)
     exact = exact_energies(architecture, embedded(architecture, equal(400)), "uniform")
@@ -151,26 +152,42 @@ def test_groups_wider_than_windows(name: str) -> None:
     assert np.abs(np.sqrt(blind / exact) - 1).max() > 0.02
 
 
+@pytest.mark.parametrize("order", ["window first", "window last"])
+def test_pairs_by_distance_stop_before_what_windows_do_not_reach(order: str) -> None:
+    """One layer of windows: wide groups close to its reach would see the last token, and energies came out negative."""
+    patterns = ((Window(60),), (Causal(),)) if order == "window first" else ((Causal(),), (Window(60),))
+    architecture, length = with_kernels(qwen2_like(depth=2), *patterns), 900
+    exact = exact_energies(architecture, embedded(architecture, equal(length)))
+    assert np.abs(np.sqrt(coarse_energies(architecture, length) / exact) - 1).max() < 0.005
+
+
 def test_long_contexts_against_finer_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A million tokens, windows of 4096 beside global layers: half as large groups move the norm by < .5 %."""
+    """A million tokens, windows of 4096 beside global layers, two layers each: of second order in all sizes at once.
+
+    Energies behind the farthest position that windows reach span four decades within a window.
+    """
     architecture, length = with_kernels(qwen2_like(depth=4), (Window(4096),), (Causal(),)), 1_000_000
-    coarse = coarse_energies(architecture, length)
-    monkeypatch.setattr("catenary.theory.positions.grid.PER_SCALE", 36)
-    monkeypatch.setattr("catenary.theory.positions.grid.GROWTH", 0.03)
-    finer = coarse_energies(architecture, length)
-    assert not np.array_equal(coarse, finer)
-    assert np.abs(np.sqrt(coarse / finer) - 1).max() < 0.005
+    values = []
+    for finer in (0.5, 1.0, 2.0):
+        for name, value in (("PER_SCALE", 24 * finer), ("GROWTH", 0.06 / finer), ("FROM_EDGE", 0.1 / finer)):
+            monkeypatch.setattr(grids, name, value)
+        grid = make_grid(kernels(architecture), length, carried_by_windows(architecture), ratio=1 + 0.06 / finer)
+        values.append(coarse_energies(architecture, length, grid=grid))
+        assert (values[-1] > 0).all()
+    coarse, standard = (np.abs(np.sqrt(value / values[2]) - 1).max() for value in values[:2])
+    assert standard < 0.003
+    assert coarse > 2.5 * standard
 
 
 def test_slopes_at_a_million_are_those_at_their_memory_continued() -> None:
-    architecture = with_kernels(qwen2_like(depth=3), tuple(Alibi(2.0**-k) for k in (2, 4, 6)))
-    assert memory(architecture) == 64
-    long, short = coarse_energies(architecture, 1_000_000), coarse_energies(architecture, 900)
-    near = slice(-6 * 64, None)
+    architecture = with_kernels(qwen2_like(depth=3), tuple(Alibi(2.0**-k) for k in (1, 3, 5)))
+    assert memory(architecture) == 32
+    long, short = coarse_energies(architecture, 1_000_000), coarse_energies(architecture, 450)
+    near = slice(-6 * 32, None)
     np.testing.assert_allclose(long[near], short[near], rtol=0.005)
-    exact = exact_energies(architecture, embedded(architecture, equal(1400)))
+    exact = exact_energies(architecture, embedded(architecture, equal(700)))
     # Where they are continued, by the size of the logarithm.
-    behind = 18 * 64
+    behind = 18 * 32
     assert np.log(long[-behind] / exact[-behind]) == pytest.approx(0, abs=0.05 * -np.log(exact[-behind] / exact[-1]))
     assert (long[:100_000] >= 0).all()
 

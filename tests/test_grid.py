@@ -140,6 +140,31 @@ def test_values_are_spread_with_kinks_and_zeros() -> None:
     np.testing.assert_array_equal(grid.spread(values)[:edge], 0.0)
 
 
+def test_spread_follows_a_bend_and_no_jump() -> None:
+    grid = Grid(np.full(40, 6.0))
+    logs = np.log(np.arange(1.0, 241.0))
+    bent = np.exp(-1.5 * logs + 0.7 * logs**2)
+    centres = -1.5 * np.log(grid.centres) + 0.7 * np.log(grid.centres) ** 2
+    np.testing.assert_allclose(grid.spread(np.exp(centres)), bent, rtol=1e-12)
+    # Beside a jump that no kink announces, a line: nothing outside the values on either side.
+    jump = grid.spread(np.where(grid.centres > 120, 2.0, 1.0))
+    assert (jump.min(), jump.max()) == (pytest.approx(1), pytest.approx(2))
+
+
+def test_groups_narrow_behind_each_step_of_few_windows() -> None:
+    grid = make_grid([Window(400), Causal()], 20_000, 2 * 399)
+    steps = 19_999 - 399 * np.arange(3)
+    assert set(steps) <= set(grid.kinks)
+    starts = grid.starts[grid.starts >= steps[-1]]
+    for step in steps[1:]:
+        behind = starts[(starts >= step) & (starts < step + 399)]
+        assert (np.diff(behind) <= np.maximum(1, 0.1 * (behind[:-1] - step) + 0.5)).all()
+    # Before the farthest step groups stay narrow for 1.5 windows, farther on they do not.
+    before = grid.sizes[(grid.starts > steps[-1] - 600) & (grid.ends <= steps[-1])]
+    assert before.max() <= 400 / 24 + 1 < grid.sizes.max() / 10
+    assert not grid.band.wide[grid.ends > steps[-1] - 600].any()
+
+
 @pytest.mark.parametrize("kernel", ["decay", "window"])
 def test_distances_against_sums_over_tokens(kernel: str) -> None:
     lags = lags_up_to(60)

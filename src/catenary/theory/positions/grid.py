@@ -33,6 +33,14 @@ SMOOTHED = {False: 3.0, True: 16.0}
 """Widths behind the last position at which groups are wider by sqrt 2: steps of many windows blur each other's edges.
 True where every layer has windows only: no other path hides the edge."""
 
+FEW_STEPS = 6
+"""Windows one behind the other up to which the farthest position that they reach shows: energies rise from there as a
+power of the distance that is higher than ten for more, and exceed those of other paths much nearer to the end only."""
+
+FROM_EDGE, BEFORE_EDGE = 0.1, 1.5
+"""Behind that position and every step of windows, size of a group over its distance; before it, widths within which
+pairs by distance would see what windows do not reach. With neither, energies come out negative there."""
+
 DECAY_SHARE = 0.1
 """Size of a group times ALiBi's smallest slope."""
 
@@ -88,10 +96,10 @@ class Grid:
         return self.ends - (self.sizes - 1) / 2
 
     def spread(self, values: Vector) -> Float64[np.ndarray, " L"]:
-        """Values of groups at every position: log value against log position, straight between two kinks.
+        """Values of groups at every position: log value against log position, a parabola through three centres.
 
-        Beyond the outermost centres of a stretch its last slope goes on. A stretch that holds a 0 takes each group's
-        own value.
+        Of two such parabolas the straighter one, a line where they bend in opposite ways; none crosses a kink. A
+        stretch between kinks that holds a 0 takes each group's own value.
         """
         where, centres = np.log(np.arange(1.0, self.length + 1.0)), np.log(self.centres)
         result = np.empty(self.length)
@@ -102,10 +110,7 @@ class Grid:
             if held.size == 1 or (held <= 0).any():
                 result[inside] = np.repeat(held, self.sizes[groups].astype(int))
                 continue
-            logs = np.log(held)
-            after = np.clip(np.searchsorted(at, where[inside]), 1, held.size - 1)
-            slope = np.diff(logs) / np.diff(at)
-            result[inside] = np.exp(logs[after - 1] + slope[after - 1] * (where[inside] - at[after - 1]))
+            result[inside] = np.exp(_bent(where[inside], at, np.log(held)))
         return result
 
     def near(self, matrix: Matrix, same: Vector) -> Float64[np.ndarray, "n lags"]:
@@ -148,6 +153,17 @@ class Grid:
     def length(self) -> int:
         """Number of positions L."""
         return int(self.ends[-1])
+
+
+def _bent(x: Float64[np.ndarray, " x"], at: Vector, values: Vector) -> Float64[np.ndarray, " x"]:
+    """Parabolas through three neighbours of at least two known values; see ``Grid.spread``."""
+    before = np.clip(np.searchsorted(at, x), 1, at.size - 1) - 1
+    slope = np.diff(values) / np.diff(at)
+    bend = np.diff(slope) / (at[2:] - at[:-2]) if at.size > 2 else np.zeros(1)
+    left, right = np.append(bend[:1], bend), np.append(bend, bend[-1:])
+    least = np.where(left * right > 0, np.sign(left) * np.minimum(abs(left), abs(right)), 0.0)[before]
+    past = x - at[before]
+    return np.asarray(values[before] + past * (slope[before] + least * (x - at[before + 1])))
 
 
 def group_positions(length: int, *, head: int = HEAD, tail: int = TAIL, ratio: float = RATIO) -> Grid:
@@ -230,6 +246,8 @@ class Places:
             # The longest memory decides: shorter ones change pairs at small distances, which groups know apart.
             share = DECAY_SHARE / min(slopes)
             limits.append(lambda position: min((length - position) * DECAY_TAIL, share))
+        if widths and carried is not None and _shows(carried, length, max(widths)):
+            kinks.add(length - 1 - int(carried))
         for kernel in set(kernels):
             kinks |= _kinks(kernel, length, carried)
             if isinstance(kernel, Window):
@@ -254,11 +272,17 @@ class Places:
         if self.carried is None or not self.widths or widest <= ABOVE_WINDOW * min(self.widths):
             return Grid(sizes, kinks)
         looks = max(self.widths)
-        bulk = (PAST_START * looks, self.length - self.carried)
+        before = BEFORE_EDGE * looks * _shows(self.carried, self.length, looks)
+        bulk = (PAST_START * looks, self.length - self.carried - before)
         if bulk[0] >= bulk[1]:
             return Grid(sizes, kinks)
         lags = lags_up_to(3.5 * widest + looks, 16)
         return Grid(sizes, kinks, lags, ABOVE_WINDOW * min(self.widths), bulk, looks)
+
+
+def _shows(carried: float, length: int, widest: int) -> bool:
+    """Whether the farthest position that windows reach is a kink."""
+    return carried < min(length - 1, FEW_STEPS * widest)
 
 
 def _window_limit(width: int, length: int, carried: float | None, widest: int) -> Callable[[int], float]:
@@ -266,12 +290,16 @@ def _window_limit(width: int, length: int, carried: float | None, widest: int) -
     if carried is None:
         return lambda position: fine
     smoothed = SMOOTHED[carried + 1 >= length] * width
+    shows = _shows(carried, length, widest)
+    edge = length - 1 - carried
+    past, before = PAST_START * widest, BEFORE_EDGE * widest * shows
 
     def limit(position: int) -> float:
-        behind = length - position
-        if behind < carried:
-            return float(fine * (1 + behind / smoothed) ** 0.5)
-        return float(fine + GROWTH * max(0.0, min(position - PAST_START * widest, behind - carried)))
+        if position < edge:
+            return float(fine + GROWTH * max(0.0, min(position - past, edge - before - position)))
+        blurred = fine * (1 + (length - position) / smoothed) ** 0.5
+        step = min(position - edge, (position - length + 1) % (width - 1))
+        return float(min(blurred, FROM_EDGE * step) if shows else blurred)
 
     return limit
 
