@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from catenary.errors import InvalidInput, MissingResource
@@ -20,8 +21,10 @@ from catenary.store import Run, read_run
 from catenary.study.config import study_config
 from catenary.study.grid import Grid, grid, read_grid
 from catenary.study.grid_run import measure_grid
+from catenary.study.inputs import build_windows
 from catenary.study.observer import Silent
 from catenary.study.single import Request, measure_single
+from catenary.study.source import find_source
 from catenary.study.workers import Workers
 
 SAME = ("result.json", "profiles.nc", "profile.csv", "grid.csv")
@@ -59,6 +62,22 @@ def test_a_cell_is_what_measure_measures(whole: Run, tmp_path: Path) -> None:
     assert together.energy.shape == (1, 1, 2, 2, 1, 32)
     assert together.energy[:, :, 1] == pytest.approx(single.energy[:, :, 0], rel=1e-6)
     assert together.provenance["network_seeds"] == [0, 3]
+
+
+def test_every_unit_is_what_a_direct_call_measures(whole: Run) -> None:
+    """The cell's own seed decides networks, windows and probes, wherever in the list of tasks a unit stands."""
+    from catenary import load, measure_jacobian
+
+    for curve in grid(TWO).curves():
+        stored = whole.curves[curve.name]
+        assert isinstance(stored, Sample)
+        for number, cell in enumerate(curve.cells):
+            seed = cell.config.seed
+            windows = build_windows("random", cell.config, find_source(cell.config), cell.part)
+            model = load("preset:toy", seed=seed, vocabulary=16)
+            direct, other = (measure_jacobian(model, windows, probes=1, seed=s).energy[0, 0, 0] for s in (seed, 1))
+            assert stored.energy[0, 0, number] == pytest.approx(direct, rel=1e-5)
+            assert not np.allclose(direct, other, rtol=0.1)
 
 
 def test_estimated_and_actual_cost_are_stored_beside_the_run(whole: Run) -> None:
