@@ -51,7 +51,7 @@ def main() -> None:
     debug = "--debug" in sys.argv
     sys.argv = [argument for argument in sys.argv if argument != "--debug"]
     try:
-        code = app(prog_name="catenary", standalone_mode=False)
+        code = app(prog_name="catenary", standalone_mode=False, obj=debug)
         if code == INTERRUPTED:
             raise KeyboardInterrupt
         sys.exit(code)

@@ -1,0 +1,27 @@
+"""How far the profile moves when rotary position coding is switched off."""
+
+from __future__ import annotations
+
+from catenary.controls.check import Check, judge
+from catenary.controls.control import Control
+from catenary.controls.subject import Subject, shift
+from catenary.errors import NotApplicable
+from catenary.models.rope import rotary_buffers
+from catenary.models.twin import twin
+from catenary.verdict import BOUND
+
+
+def _check(subject: Subject) -> Check:
+    if not rotary_buffers(subject.model.module):
+        raise NotApplicable("this network has no rotary position coding")
+    if not subject.model.rope:
+        raise NotApplicable("rotary position coding is off already")
+    moved = shift(subject.norms, subject.profile(twin(subject.model, rope=False)))
+    held = moved.median <= max(BOUND, 2 * moved.noise)
+    said = f"without RoPE the profile moves by {moved.words}"
+    said += "" if held else ". The shape is not that of attention without positions, which is what theory describes"
+    return judge(NAME, held, said, **moved.numbers)
+
+
+NAME = "RoPE"
+ROTARY = Control(NAME, "Rotary position coding has no part in the profile.", _check, profiles=1)
