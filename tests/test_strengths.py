@@ -20,6 +20,7 @@ from catenary.measure.strengths import measure_strengths
 from catenary.store import records_csv
 from catenary.strengths import Strength, Strengths, pooled_strengths
 from catenary.theory import strengths as law
+from catenary.text.synthetic import repeat_probability
 from catenary.theory.strengths import predicted_strengths
 from families.tiny import TINY, type_of
 
@@ -160,9 +161,10 @@ def test_study_of_a_preset(tmp_path: Path) -> None:
 
     config = study_config({"model": "toy", "length": 32})
     found = study_strengths(config, 2, 2, Silent())
-    assert [column.label for column in found.columns] == ["predicted at birth", "untrained"]
+    assert [column.label for column in found.columns] == ["predicted, random", "untrained, random"]
     assert found.columns[0].total() == pytest.approx(found.columns[1].total(), rel=0.1)
-    assert found.skipped == ("no trained network: a preset holds no weights; give a model folder or a hub id",)
+    (skipped,) = found.skipped
+    assert skipped.startswith("nothing on documents: ")
     assert "sum of a^2/(x^2+a^2)" in found.table()
     assert len(found.records()) == 16
 
@@ -178,3 +180,15 @@ def test_smollm2(demo_folder: Path) -> None:
     documents = ct.read_documents(demo_folder / "documents")
     trained = measure_strengths(model, ct.vanilla_windows(documents, model.tokenizer(), length=128, count=2, seed=0))
     assert 4.5 < trained.total() < 5.6
+
+
+@pytest.mark.demo
+def test_repeats_raise_the_sum_as_the_pair_rate_predicts(demo_folder: Path) -> None:
+    """SmolLM2 untrained on documents, L = 128: the law with the windows' pair rate within 4 %, above distinct tokens."""
+    model = ct.load(demo_folder / "smollm2-135m", weights="untrained", seed=1)
+    documents = ct.read_documents(demo_folder / "documents")
+    windows = ct.vanilla_windows(documents, model.tokenizer(), length=128, count=2, seed=0)
+    architecture = ct.read_config(demo_folder / "smollm2-135m")
+    predicted = predicted_strengths(architecture, 128, repeat_probability(windows.ids))
+    assert predicted.total() == pytest.approx(measure_strengths(model, windows).total(), rel=0.04)
+    assert predicted.total() > 1.05 * predicted_strengths(architecture, 128).total()

@@ -43,7 +43,7 @@ def strengths(
 ) -> None:
     """Strengths |a|/(|x|+|a|) of attention and feed-forward per layer: predicted, untrained, trained; and their sums.
 
-    Untrained networks are fed random vectors, the trained one documents.
+    Untrained networks are fed random vectors, and where there is a tokenizer documents, as the trained one is.
     """
     given = dict(locals())
     from catenary.study.config import study_config

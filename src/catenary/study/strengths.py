@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from catenary.errors import InvalidInput
+from catenary.errors import InvalidInput, NotApplicable
 from catenary.reading import align, number
 from catenary.strengths import Strengths, pooled_strengths
 from catenary.study.config import StudyConfig
@@ -14,6 +14,7 @@ from catenary.study.measuring import load_net
 from catenary.study.observer import Observer
 from catenary.study.parts import Part
 from catenary.study.source import Source, find_source, with_files
+from catenary.text.synthetic import repeat_probability
 from catenary.theory.strengths import predicted_strengths
 
 
@@ -51,7 +52,9 @@ class StrengthsStudy:
 
 
 def study_strengths(config: StudyConfig, nets: int, windows: int, observer: Observer) -> StrengthsStudy:
-    """Predict, measure untrained networks on random vectors, and the trained one on documents.
+    """Predict and measure untrained networks on random vectors, and with a tokenizer on documents as the trained one.
+
+    Tokens that repeat add up in attention, so that only columns of the same inputs say what training did.
 
     Args:
         config: model, length, seed, documents and how to load.
@@ -71,22 +74,40 @@ def study_strengths(config: StudyConfig, nets: int, windows: int, observer: Obse
     except InvalidInput as error:
         skipped.append(f"no prediction: {error}")
     if nets:
-        part = Part("untrained", "untrained", "untrained", ("random",), nets, windows, 1)
-        columns.append(pooled_strengths(_measured(config, source, part, observer), "untrained"))
+        part = Part("untrained", "untrained, random", "untrained", ("random",), nets, windows, 1)
+        columns.append(pooled_strengths(_measured(config, source, part, observer), part.label))
         try:
             held = with_files(source, config)
         except InvalidInput as error:
             skipped.append(f"no trained network: {error}")
         else:
-            missing = held.no_weights if held.weights is None else held.no_tokenizer if held.tokenizer is None else ""
-            if missing:
-                skipped.append(f"no trained network: {missing}")
-            else:
-                trained = Part("trained", "trained", "pretrained", ("vanilla",), 1, windows, 1)
-                columns.append(replace(_measured(config, held, trained, observer)[0], label="trained"))
+            columns += _on_documents(config, held, nets, windows, observer, skipped)
     if not columns:
         raise InvalidInput(f"nothing to show for {config.model!r}: {'; '.join(skipped)}")
     return StrengthsStudy(source.located.name, _alike(columns, skipped), tuple(skipped))
+
+
+def _on_documents(
+    config: StudyConfig, held: Source, nets: int, windows: int, observer: Observer, skipped: list[str]
+) -> list[Strengths]:
+    """Predicted, untrained and trained on windows of documents; without a tokenizer none, without weights two."""
+    if held.tokenizer is None:
+        skipped.append(f"nothing on documents: {held.no_tokenizer}")
+        return []
+    part = Part("untrained", "untrained, documents", "untrained", ("vanilla",), nets, windows, 1)
+    columns = []
+    try:
+        rate = repeat_probability(build_windows("vanilla", config, held, part).ids)
+        predicted = predicted_strengths(held.architecture, config.length, rate)
+        columns.append(replace(predicted, label="predicted, documents"))
+    except NotApplicable as error:
+        skipped.append(f"no prediction on documents: {error}")
+    columns.append(pooled_strengths(_measured(config, held, part, observer), part.label))
+    if held.weights is None:
+        skipped.append(f"no trained network: {held.no_weights}")
+        return columns
+    trained = Part("trained", "trained, documents", "pretrained", ("vanilla",), 1, windows, 1)
+    return [*columns, replace(_measured(config, held, trained, observer)[0], label=trained.label)]
 
 
 def _measured(config: StudyConfig, source: Source, part: Part, observer: Observer) -> list[Strengths]:

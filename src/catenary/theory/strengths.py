@@ -54,7 +54,7 @@ def predicted_strengths(
     mixer_of = mixers(architecture, plan.positions_of, coupling, portions_of=plan.portions_of)
     rows = tuple(_rows(architecture, plan, mixer_of))
     return Strengths(
-        "predicted at birth",
+        "predicted, random" if repeat_probability == 0 else "predicted",
         length,
         rows,
         provenance={
