@@ -9,9 +9,7 @@ from pathlib import Path
 
 VERBS = (
     ("profile",), ("predict",), ("atlas",), ("measure",), ("compare",), ("report",), ("doctor",),
-    ("strengths",), ("pathways",),
-    ("rollout",),
-    ("kinetic",),
+    ("strengths",), ("pathways",), ("rollout",), ("boundaries",), ("kinetic",),
     *(("kinetic", verb) for verb in ("profile", "phase", "simulate", "correlate", "bridge")),
 )  # fmt: skip
 TARGET = Path(__file__).parent.parent / "docs" / "cli.md"

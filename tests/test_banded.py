@@ -69,9 +69,14 @@ def test_interfaces_are_put_back() -> None:
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     before = ALL_MASK_ATTENTION_FUNCTIONS["sdpa"], ALL_ATTENTION_FUNCTIONS["sdpa"]
-    with pytest.raises(RuntimeError, match="in between"), banded():
-        assert ALL_ATTENTION_FUNCTIONS["sdpa"] is not before[1]
-        raise RuntimeError("in between")
+
+    def fail_inside() -> None:
+        with banded():
+            assert ALL_ATTENTION_FUNCTIONS["sdpa"] is not before[1]
+            raise RuntimeError("in between")
+
+    with pytest.raises(RuntimeError, match="in between"):
+        fail_inside()
     assert (ALL_MASK_ATTENTION_FUNCTIONS["sdpa"], ALL_ATTENTION_FUNCTIONS["sdpa"]) == before
 
 

@@ -12,7 +12,10 @@ import pytest
 
 from catenary.cli.app import main
 
-VERBS = ("profile", "predict", "atlas", "measure", "compare", "report", "doctor", "strengths")
+VERBS = (
+    "profile", "predict", "atlas", "measure", "pathways", "rollout", "strengths", "boundaries", "compare",
+    "report", "doctor",
+)  # fmt: skip
 
 
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

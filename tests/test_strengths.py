@@ -19,8 +19,8 @@ from catenary.errors import InvalidInput
 from catenary.measure.strengths import measure_strengths
 from catenary.store import records_csv
 from catenary.strengths import Strength, Strengths, pooled_strengths
-from catenary.theory import strengths as law
 from catenary.text.synthetic import repeat_probability
+from catenary.theory import strengths as law
 from catenary.theory.strengths import predicted_strengths
 from families.tiny import TINY, type_of
 
@@ -184,7 +184,7 @@ def test_smollm2(demo_folder: Path) -> None:
 
 @pytest.mark.demo
 def test_repeats_raise_the_sum_as_the_pair_rate_predicts(demo_folder: Path) -> None:
-    """SmolLM2 untrained on documents, L = 128: the law with the windows' pair rate within 4 %, above distinct tokens."""
+    """SmolLM2 untrained on documents, L = 128: the law with their pair rate within 4 %, above distinct tokens."""
     model = ct.load(demo_folder / "smollm2-135m", weights="untrained", seed=1)
     documents = ct.read_documents(demo_folder / "documents")
     windows = ct.vanilla_windows(documents, model.tokenizer(), length=128, count=2, seed=0)
