@@ -13,12 +13,12 @@ from catenary.cli import (
     predict,
     profile,
     report,
-    rollout_verb,
+    rollout,
     strengths,
 )
 from catenary.cli.app import app, main
 
 __all__ = [
     "app", "atlas", "boundaries", "compare", "doctor", "kinetic", "main", "measure", "pathways", "predict", "profile",
-    "report", "rollout_verb", "strengths",
+    "report", "rollout", "strengths",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ import typer
 
 from catenary.cli import options
 from catenary.cli.app import app
-from catenary.cli.rollout import read_numbers
+from catenary.cli.numbers import read_numbers
 from catenary.cli.spread import check_drawn, draw_networks
 from catenary.cli.terminal import print_json
 from catenary.cli.what_if import refuse_with_what_if, what_if

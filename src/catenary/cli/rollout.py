@@ -1,38 +1,98 @@
-"""What `catenary predict --theory rollout` takes beyond a number: lists in JSON files, and stored strengths."""
+"""`catenary rollout`: the rollout of a network's own attention, against its Jacobian profile."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+import typer
+
+from catenary.cli import options
+from catenary.cli.app import app
+from catenary.cli.terminal import observing, print_json
 
 
-def read_numbers(option: str, text: str | None) -> Any:
-    """A number, comma-separated numbers, other text as it is; of a ``.json`` file its list.
+@app.command(
+    epilog="""Examples:
 
-    Of a ``strengths.json`` that `catenary strengths` wrote, the attention strengths of its last column: trained where
-    there are trained ones, else untrained, else predicted.
+- `catenary rollout gpt2 --length 128` (an untrained network, random vectors)
+- `catenary rollout ./my-model --weights pretrained --tokens vanilla --documents ./texts --windows 12`
+- `catenary rollout ./my-model --schedule power:0.5:1`
+- `catenary rollout ./my-model --schedule 1` (attention alone)
+"""
+)
+def rollout(
+    model: options.MODEL,
+    weights: Annotated[str, typer.Option("--weights", help="untrained or pretrained.")] = "untrained",
+    tokens: Annotated[
+        str, typer.Option("--tokens", help="random, zipf (untrained only), vanilla or chunked.")
+    ] = "random",
+    schedule: Annotated[
+        str,
+        typer.Option(
+            "--schedule",
+            help="Strength of attention per layer: measured, a number, constant:X, power:FIRST:EXPONENT, a list, "
+            "or a strengths.json.",
+        ),
+    ] = "measured",
+    monotonicity: Annotated[
+        bool, typer.Option("--monotonicity", help="Count violations of monotonicity (at most 256 tokens).")
+    ] = False,
+    length: options.LENGTH = 256,
+    seed: options.SEED = 0,
+    windows: Annotated[int, typer.Option("--windows", min=1, help="Windows measured.")] = 8,
+    probes: Annotated[int, typer.Option("--probes", min=1, help="Gaussian cotangents per window.")] = 1,
+    documents: options.DOCUMENTS = None,
+    chunk: options.CHUNK = None,
+    bos: options.BOS = "tokenizer",
+    init_std: options.INIT_STD = None,
+    rope: options.ROPE = True,
+    device: options.DEVICE = "cpu",
+    dtype: options.DTYPE = "float32",
+    attention: options.ATTENTION = "sdpa",
+    threads: options.THREADS = None,
+    tokenizer: options.TOKENIZER = None,
+    revision: options.REVISION = None,
+    trust_remote_code: options.REMOTE_CODE = False,
+    out: options.OUT = None,
+    overwrite: options.OVERWRITE = False,
+    json: options.JSON = False,
+    quiet: options.QUIET = False,
+) -> None:
+    """Roll out a network's own attention to one curve over positions, and hold it against the Jacobian profile.
 
-    Raises:
-        InvalidInput: a file that cannot be read, or holds neither.
+    Writes a page with both curves and a map of sinks and diagonals per layer and head, a table and its data.
     """
+    given = dict(locals())
+    from catenary.cli.numbers import read_numbers
+    from catenary.cli.profile import folder_name
     from catenary.errors import invalid
+    from catenary.page.exhibit import write_exhibit
+    from catenary.page.rollout import rollout_exhibit
+    from catenary.store import read_record
+    from catenary.study.config import study_config
+    from catenary.study.rollout import study_rollout
+    from catenary.theory.rollout.schedules import read_schedule
 
-    if text is None:
-        return None
-    if not text.endswith(".json"):
-        try:
-            numbers = [float(part) for part in text.split(",")]
-        except ValueError:
-            return text
-        return numbers if len(numbers) > 1 else numbers[0]
-    rule = "must be a JSON file of a list of numbers, or a strengths.json"
-    try:
-        held = json.loads(Path(text).read_text(encoding="utf-8"))
-        if isinstance(held, dict):
-            return [row["strength"] for row in held["columns"][-1]["rows"] if row["branch"] == "attention"]
-    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise invalid(option, rule, text, " ".join(str(error).split())[:160]) from error
-    if not isinstance(held, list):
-        raise invalid(option, rule, text)
-    return held
+    chosen = None if schedule == "measured" else read_schedule(read_numbers("schedule", schedule))
+    config = study_config({**options.settings(given), "windows": 1, "probes": 1})
+    asked = {"weights": weights, "tokens": tokens, "windows": windows, "probes": probes, "schedule": schedule,
+             "monotonicity": monotonicity}
+    record = {**config.model_dump(mode="json"), **asked}
+    folder = out or Path("out") / f"{folder_name(model)}-rollout"
+    stored = folder / "rollout.json"
+    if stored.exists() and not overwrite and read_record(stored).get("parameters") != record:
+        raise invalid("out", "must not hold another rollout", str(folder), "choose another, or give --overwrite")
+    options.use_threads(threads)
+    with observing(quiet) as observer:
+        found = study_rollout(
+            config, observer, weights=weights, tokens=tokens, windows=windows, probes=probes, schedule=chosen,
+            monotonicity=monotonicity,
+        )
+    exhibit = rollout_exhibit(found, record)
+    page = write_exhibit(exhibit, folder)
+    if json:
+        print_json(exhibit.record())
+        return
+    typer.echo(exhibit.text())
+    typer.echo(f"page: {page}")
