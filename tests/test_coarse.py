@@ -22,6 +22,7 @@ from catenary.architecture import (
     pre_norm,
 )
 from catenary.theory.birth import exact_energies
+from catenary.theory.coarse import _continued as continued
 from catenary.theory.coarse import carried_by_windows, coarse_energies, kernels, memory, reach
 from catenary.theory.embedding import embedded
 from catenary.theory.positions import grid as grids
@@ -190,6 +191,13 @@ def test_slopes_at_a_million_are_those_at_their_memory_continued() -> None:
     behind = 18 * 32
     assert np.log(long[-behind] / exact[-behind]) == pytest.approx(0, abs=0.05 * -np.log(exact[-behind] / exact[-1]))
     assert (long[:100_000] >= 0).all()
+
+
+def test_energies_lost_to_rounding_are_continued() -> None:
+    true = np.exp(np.arange(-500.0, 0.0) / 10)
+    rounded = np.where(true < 1e-9, -1e-12, true)
+    np.testing.assert_allclose(continued(rounded, 500, 30.0), true, rtol=1e-9)
+    np.testing.assert_allclose(continued(rounded, 600, 30.0)[100:], true, rtol=1e-9)
 
 
 def test_windows_that_do_not_reach_the_last_token_give_zero() -> None:

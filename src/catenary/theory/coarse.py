@@ -33,6 +33,10 @@ TOLD, SETTLED = 12.0, 4.0
 """Memories of the gentlest slope behind the last position that are told apart, and so many more to be rid of the start.
 The energy falls by 1e-7 in the first six, of 8 slopes 2^-1 to 2^-8 and 24 layers."""
 
+FAINT = 1e-6
+"""Where some energies of decays alone come out negative (pairs by distance subtract; BLOOM's do below 1e-10 of the
+largest), those below this share of the largest are continued too."""
+
 
 def coarse_energies(
     architecture: Architecture,
@@ -47,7 +51,8 @@ def coarse_energies(
     Tokens enter only through the probability that two of them are equal; ids need the exact recursion. Where windows
     do not reach the last position in as many steps as there are layers, the value is exactly 0. Where all heads decay
     with the distance, positions more than ``TOLD`` memories of the gentlest slope back have the energy there,
-    exponentially continued; it is below 1e-13 of the largest. Derived here.
+    exponentially continued; where rounding leaves negative ones, so have all before the last one below ``FAINT`` of the
+    largest. Derived here.
 
     Args:
         architecture: as for ``birth_energies``.
@@ -68,12 +73,18 @@ def coarse_energies(
     start = coarse_start(architecture, grid, repeat_probability)
     positions_of = cache(lambda kernel: positions(kernel, grid))
     values = birth_energies(architecture, start, mixers(architecture, positions_of, coupling, finite_width, merged))
-    return np.concatenate((np.zeros(length - reached), grid.spread(values)))
+    energies = grid.spread(values)
+    if np.isfinite(memory(architecture)) and energies.min() <= 0:
+        return _continued(energies, length, memory(architecture))
+    return np.concatenate((np.zeros(length - reached), energies))
 
 
 def _continued(near: Float64[np.ndarray, " n"], length: int, scale: float) -> Float64[np.ndarray, " L"]:
-    """Energies of the last positions with the first ``SETTLED`` memories, and all before, continued exponentially."""
-    first = near.size - int(TOLD * scale)
+    """Energies of the last positions with the first ones, and all before, continued exponentially."""
+    faint = np.flatnonzero(near < FAINT * near.max()) if near.min() <= 0 else np.empty(0)
+    told = int(faint[-1]) + 1 if faint.size else 0
+    first = max(told, near.size - int(TOLD * scale))
+    scale = min(scale, near.size - 2 - first)
     rate = np.log(near[first + int(scale)] / near[first]) / int(scale)
     before = np.arange(near.size - length - first, 0)
     return np.concatenate((near[first] * np.exp(rate * before), near[first:]))
