@@ -91,7 +91,8 @@ def test_a_target_out_of_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     found = run(monkeypatch, 0.001)
     assert not found.reached
     assert found.part.windows == 60
-    assert "not the target: give more --windows" in found.words
+    assert f"not 0.1%: give about --windows {found.wanted}" in found.words
+    assert found.wanted == pytest.approx(60 * (found.error / 0.001) ** 2, abs=1)
     with pytest.raises(InvalidInput, match="target_error must be in"):
         run(monkeypatch, 1.5)
     with pytest.raises(InvalidInput, match="windows must be >= 2"):

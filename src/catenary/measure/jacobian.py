@@ -168,7 +168,8 @@ def _probes_for_target(feed: Feed, method: Method, ends: Ends, seed: int, row: i
     if feed.model.weights != "untrained":
         raise NotApplicable(
             f"target_error picks probes for untrained networks, got {feed.model.label!r} ({feed.model.weights}); for a "
-            "trained network the spread over windows is the larger error: give more windows with probes=1"
+            "trained network the spread over windows is the larger error: give more windows with probes=1, or "
+            "let `catenary measure --weights pretrained --target-error E --windows MOST` choose their number"
         )
     pilot = Passes(feed, method, ends, seed, PILOT_PROBES, [feed.length - 1])
     rank = effective_rank(pilot.energies([row], 1)[0])

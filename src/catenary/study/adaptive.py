@@ -35,17 +35,27 @@ targets that stop after 10 to 43 windows on average, it covers a block's mean 94
 
 @dataclass(frozen=True)
 class Adapted:
-    """What was measured, the error it came to, and whether that is the target."""
+    """What was measured, the error it came to, and the target."""
 
     sample: Sample
     part: Part
     error: float
-    reached: bool
+    target: float
+
+    @property
+    def reached(self) -> bool:
+        """Whether the error is at most the target."""
+        return self.error <= self.target
+
+    @property
+    def wanted(self) -> int:
+        """Windows that would reach the target, if the error falls as one over their root."""
+        return ceil(self.part.windows * (self.error / self.target) ** 2)
 
     @property
     def words(self) -> str:
         """One sentence."""
-        kept = "" if self.reached else ", not the target: give more --windows"
+        kept = "" if self.reached else f", not {self.target:.1%}: give about --windows {self.wanted}"
         return f"{self.part.windows} windows: block log-means are known to {self.error:.1%} (95 %){kept}"
 
 
@@ -105,5 +115,5 @@ def measure_until(
         sample = measure_part(config, source, some, given, folder, watch, load=load)
         error = block_error(sample)
         if error <= target_error:
-            return Adapted(sample, some, error, True)
-    return Adapted(sample, some, error, False)
+            return Adapted(sample, some, error, target_error)
+    return Adapted(sample, some, error, target_error)
