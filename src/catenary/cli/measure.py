@@ -70,7 +70,7 @@ def measure(
     grid: Annotated[Path | None, typer.Option("--grid", help="TOML or JSON of models, lengths, seeds.")] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="With --grid: processes.")] = None,
     cluster: Annotated[str | None, typer.Option("--cluster", help="With --grid: tcp://HOST:PORT of Dask.")] = None,
-    budget: Annotated[float | None, typer.Option("--budget", min=0, help="With --grid: minutes.")] = None,
+    budget: Annotated[float | None, typer.Option("--budget", min=0, help="With --grid: minutes it may take.")] = None,
     overwrite: options.OVERWRITE = False,
     json: options.JSON = False,
     quiet: options.QUIET = False,
