@@ -228,11 +228,11 @@ def test_a_window_of_nothing_is_never_called_no_window() -> None:
 
 def test_rotary_positions() -> None:
     assert verdict("RoPE", ct.load(LLAMA)) == "holds"
-    model = ct.load(LLAMA)
+    model = ct.load({**LLAMA, "model_type": "qwen2"})
     for name, weight in model.module.named_parameters():
-        if "q_proj" in name or "k_proj" in name:
-            weight.data *= 8
-    assert verdict("RoPE", model, windows=8) == "does not hold"
+        if name.endswith(("q_proj.bias", "k_proj.bias")):
+            weight.data += 2  # every query and key points one way before it is turned: logits depend on distance
+    assert verdict("RoPE", model) == "does not hold"
     assert verdict("RoPE", ct.load(TINY["gpt2"])) == "not applicable"
     assert verdict("RoPE", ct.load(LLAMA, rope=False)) == "not applicable"
 
@@ -264,10 +264,10 @@ def test_attention_implementations_and_maps(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_seeds() -> None:
     tiny = {**TINY["gpt2"], "n_embd": 8, "initializer_range": 0.3}
-    narrow = run("seeds", subject(ct.load(tiny), windows=8, probes=8))
+    narrow = run("seeds", subject(ct.load(tiny), windows=6, probes=8))
     assert narrow.verdict == "does not hold"
     wide = {**LLAMA, "hidden_size": 128, "intermediate_size": 256, "initializer_range": 0.02}
-    check = run("seeds", subject(ct.load(wide), windows=8, probes=4))
+    check = run("seeds", subject(ct.load(wide), windows=6, probes=2))
     assert check.verdict == "holds"
     assert check.numbers["median_dex"] < narrow.numbers["median_dex"]  # type: ignore[operator]
 

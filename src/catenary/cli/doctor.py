@@ -30,6 +30,9 @@ def doctor(
         bool,
         typer.Option("--full", help="Run controls on the network: BOS, padding, windows, RoPE, dtype, seeds, ..."),
     ] = False,
+    untrained: Annotated[
+        bool, typer.Option("--untrained", help="With --full: a freshly initialised network, though there are weights.")
+    ] = False,
     length: Annotated[
         int | None, typer.Option("--length", "-L", min=16, help="Context length in tokens: 512, with --full 128.")
     ] = None,
@@ -77,7 +80,7 @@ def doctor(
 
         options.use_threads(threads)
         with observing(quiet) as observer:
-            done = control_model(config, windows, probes, observer, debug=bool(context.obj))
+            done = control_model(config, windows, probes, observer, untrained=untrained, debug=bool(context.obj))
         result["controls"] = done.to_dict()
         if not json:
             typer.echo(f"\nControls on {done.network},\n{done.windows}\n\n{shown(done.checks)}\n\n{done.counts()}")

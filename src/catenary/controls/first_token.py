@@ -28,8 +28,8 @@ def _check(subject: Subject) -> Check:
     said = f"the first token's norm is at most {largest:.3g} times the median of the others ({where})"
     if len(over):
         said += (
-            f"; above {MASSIVE:g} from what enters layer {over[0]} to what enters layer {over[-1]}. Such a token is an "
-            "attention sink: read the profile without its first token"
+            f"; above {MASSIVE:g} from what enters layer {over[0]} to what enters layer {over[-1]}. Such a token "
+            "usually collects attention (a sink): read the profile without it"
         )
     numbers = {"largest_ratio": largest, "layer": at, "starts": int(over[0]) if len(over) else None}
     return judge(NAME, not len(over), said, **numbers)

@@ -28,10 +28,10 @@ def _check(subject: Subject) -> Check:
     if bos is None:
         said = "the tokenizer has no BOS token, and none is invented"
     else:
-        said = f"BOS is {tokenizer.bos_token!r}; the tokenizer puts {_count(by_itself)} in front of a text"
+        said = f"BOS is {tokenizer.bos_token!r}. The tokenizer puts {_count(by_itself)} in front of a text"
     if rendered is not None:
-        said += f", its rendered chat template tokenized again opens with {_count(rendered)}"
-    said += f"; every window here opens with {_count(wanted)}, by --bos {subject.bos}"
+        said += f", its chat template, rendered and tokenized, opens with {_count(rendered)}"
+    said += f", and every window here with {_count(wanted)} (--bos {subject.bos})"
     if doubled > 1:
         said += ". Tokenize a rendered template with add_special_tokens=False: two BOS are not what the network knows"
     if not right:
@@ -62,7 +62,7 @@ def _leading(ids: list[int], bos: int | None) -> int:
 
 
 def _count(number: int) -> str:
-    return "none" if number == 0 else str(number)
+    return f"{number or 'no'} BOS"
 
 
 NAME = "BOS"

@@ -8,7 +8,6 @@ from catenary.controls.subject import Subject, shift
 from catenary.errors import NotApplicable
 from catenary.models.rope import rotary_buffers
 from catenary.models.twin import twin
-from catenary.verdict import BOUND
 
 
 def _check(subject: Subject) -> Check:
@@ -17,7 +16,7 @@ def _check(subject: Subject) -> Check:
     if not subject.model.rope:
         raise NotApplicable("rotary position coding is off already")
     moved = shift(subject.norms, subject.profile(twin(subject.model, rope=False)))
-    held = moved.median <= max(BOUND, 2 * moved.noise)
+    held = not moved.seen
     said = f"without RoPE the profile moves by {moved.words}"
     said += "" if held else ". The shape is not that of attention without positions, which is what theory describes"
     return judge(NAME, held, said, **moved.numbers)

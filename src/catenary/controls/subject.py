@@ -22,6 +22,7 @@ from catenary.models.twin import twin
 from catenary.text.documents import Documents
 from catenary.text.tokenise import Bos
 from catenary.text.windows import Windows
+from catenary.verdict import BOUND
 
 FEW = 2
 """Windows for what must agree to rounding: their number decides nothing there."""
@@ -106,29 +107,38 @@ class Subject:
 
 @dataclass(frozen=True)
 class Shift:
-    """How far one profile lies from another on the same windows, beside the noise between windows; all in dex.
+    """How far one profile lies from another on the same windows; all in dex.
 
     Attributes:
         median: over blocks, of |mean over windows of the change of the block's log-mean|.
         largest: of the same.
-        noise: median over blocks of the standard error of the block's log-mean over windows.
+        error: median over blocks of the standard error of that change over windows.
+        noise: median over blocks of the standard error of the block's log-mean itself over windows.
     """
 
     median: float
     largest: float
+    error: float
     noise: float
+
+    @property
+    def seen(self) -> bool:
+        """Whether the change counts: above the bound of a shape, and above twice its own standard error."""
+        return self.median > max(BOUND, 2 * self.error)
 
     @property
     def numbers(self) -> Mapping[str, float]:
         """Under the names that a check stores."""
-        return {"median_dex": self.median, "largest_dex": self.largest, "noise_dex": self.noise}
+        return {
+            "median_dex": self.median, "largest_dex": self.largest, "error_dex": self.error, "noise_dex": self.noise,
+        }  # fmt: skip
 
     @property
     def words(self) -> str:
-        """``.012 dex (median over blocks; largest .030), noise between windows .050``."""
+        """``0.12 dex (+- 0.02; median over blocks, largest 0.3); noise between windows 0.05 dex``."""
         return (
-            f"{self.median:.2g} dex (median over blocks, largest {self.largest:.2g}); noise between windows "
-            f"{self.noise:.2g} dex"
+            f"{self.median:.2g} dex (+- {self.error:.1g}; median over blocks, largest {self.largest:.2g}); "
+            f"noise between windows {self.noise:.2g} dex"
         )
 
 
@@ -143,8 +153,8 @@ def shift(before: Norms, after: Norms) -> Shift:
     blocks = Blocks(before.shape[1])
     low, high = blocks.log_means(before), blocks.log_means(after)
     change = np.abs((high - low).mean(axis=0))
-    noise = low.std(axis=0, ddof=1) / np.sqrt(len(low))
-    return Shift(float(np.median(change)), float(change.max()), float(np.median(noise)))
+    error, noise = (rows.std(axis=0, ddof=1) / np.sqrt(len(rows)) for rows in (high - low, low))
+    return Shift(float(np.median(change)), float(change.max()), float(np.median(error)), float(np.median(noise)))
 
 
 def apart(seen: Norms, expected: Norms) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from catenary.controls import CONTROLS, Check, Subject, Verdict, estimate_controls, make_subject, run_controls
@@ -45,9 +45,9 @@ class Controlled:
 
 
 def control_model(
-    config: StudyConfig, windows: int, probes: int, observer: Observer, *, debug: bool = False
+    config: StudyConfig, windows: int, probes: int, observer: Observer, *, untrained: bool = False, debug: bool = False
 ) -> Controlled:
-    """Run all controls on MODEL: with its weights where there are some, else on one freshly initialised network.
+    """Run all controls on MODEL: with its weights where there are some, else or if ``untrained`` on a fresh network.
 
     Raises:
         InvalidInput: MODEL, its documents or the sizes are at fault, or it would not fit into memory.
@@ -58,6 +58,8 @@ def control_model(
         source = with_files(source, config)
     except MissingResource as error:
         observer.say(str(error))
+    if untrained:
+        source = replace(source, weights=None, no_weights="an untrained network was asked for")
     _check_memory(config, source)
     subject = _subject(config, source, windows, probes)
     took = estimate_controls(subject)
