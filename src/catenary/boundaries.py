@@ -73,7 +73,7 @@ class Layout:
         steps = np.arange(self.near, self.far + 1)
         around = np.concatenate((place - steps, place + steps))
         at_boundary: Bool[np.ndarray, " m"] = around % self.chunk == 0
-        return around[~at_boundary]
+        return np.asarray(around[~at_boundary])
 
 
 @dataclass(frozen=True, eq=False)

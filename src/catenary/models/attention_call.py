@@ -78,6 +78,7 @@ class ScoredCall(AttentionCall):
         """What the softmax is taken of, -inf where a key is hidden."""
         assert self.query is not None
         assert self.key is not None
+        assert self.scale is not None
         query, key = wide(self.query[:, :, start:stop]), wide(self.key[:, :, :stop])
         batch, heads, count, size = query.shape
         # Neighbouring query heads share a key head.

@@ -67,13 +67,11 @@ def _relative(config: StudyConfig, source: Source) -> _Relative | None:
     """The relative, or None where it would be too large or cannot be made."""
     from catenary.measure.cost import forward_operations, layer_parameters
     from catenary.measure.pilot import pilot
-    from catenary.models.allocator import release_freed_blocks
     from catenary.models.load import load
 
     small = _shrunk(source.located.config)
     if small is None or 2 * layer_parameters(source.architecture) / source.architecture.depth > LARGEST:
         return None
-    release_freed_blocks()
     options: dict[str, Any] = {name: getattr(config, name) for name in ("device", "dtype", "attention")}
     options["vocabulary"] = 16
     try:

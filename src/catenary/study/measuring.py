@@ -92,7 +92,8 @@ def load_net(config: StudyConfig, part: Part, net: int) -> Model:
     from catenary.models.allocator import release_freed_blocks
     from catenary.models.load import load
 
-    release_freed_blocks()
+    if part.recompute:
+        release_freed_blocks()
     untrained = part.weights == "untrained"
     only_vectors = not TEXT & set(part.tokens) and part.aim.kind == "stream"
     return load(
