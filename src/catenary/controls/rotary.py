@@ -18,7 +18,7 @@ def _check(subject: Subject) -> Check:
     moved = shift(subject.norms, subject.profile(twin(subject.model, rope=False)))
     held = not moved.seen
     said = f"without RoPE the profile moves by {moved.words}"
-    said += "" if held else ". The shape is not that of attention without positions, which is what theory describes"
+    said += "" if held else ". Position coding is part of this profile; the birth law leaves it out"
     return judge(NAME, held, said, **moved.numbers)
 
 
