@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from textwrap import wrap
 from typing import Any
 
 from catenary.controls import CONTROLS, Check, Subject, Verdict, estimate_controls, make_subject, run_controls
@@ -24,6 +25,9 @@ MANY: Mapping[Verdict, str] = {
     "could not run": "could not run",
 }  # fmt: skip
 """Each verdict on several checks."""
+
+COLUMNS = 110
+"""Width of the printed table."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +129,10 @@ def _check_memory(config: StudyConfig, source: Source) -> None:
 
 
 def shown(controls: Sequence[Check]) -> str:
-    """A paragraph per check: its verdict and claim, and below it what was seen."""
-    width = max(len(check.verdict) for check in controls)
-    return "\n".join(
-        f"{check.verdict:<{width}}  {check.name}: {check.claim}\n{'':<{width}}  {check.sentence}" for check in controls
-    )
+    """A paragraph per check: its verdict and claim, and below it what was seen, in lines of ``COLUMNS``."""
+    margin = 2 + max(len(check.verdict) for check in controls)
+    lines: list[str] = []
+    for check in controls:
+        lines.append(f"{check.verdict:<{margin}}{check.name}: {check.claim}")
+        lines += wrap(check.sentence, COLUMNS, initial_indent=margin * " ", subsequent_indent=margin * " ")
+    return "\n".join(lines)
