@@ -24,6 +24,7 @@ _PUBLIC = {
     "Windows": "catenary.text.windows",
     "birth_quantiles": "catenary.theory.sampled.quantiles",
     "boundary_effect": "catenary.boundaries",
+    "check_controls": "catenary.controls.run",
     "chunked_windows": "catenary.text.chunked",
     "compare": "catenary.comparison",
     "describe": "catenary.shape",
