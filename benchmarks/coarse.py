@@ -23,7 +23,7 @@ from catenary.errors import NotApplicable
 from catenary.theory.birth import exact_energies
 from catenary.theory.coarse import carried_by_windows, coarse_energies, kernels, reach, remembered
 from catenary.theory.embedding import embedded
-from catenary.theory.positions.grid import make_grid
+from catenary.theory.positions.places import make_grid
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from builders import qwen2_like

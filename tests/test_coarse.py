@@ -25,10 +25,11 @@ from catenary.theory.birth import exact_energies
 from catenary.theory.coarse import _continued as continued
 from catenary.theory.coarse import carried_by_windows, coarse_energies, kernels, memory, reach
 from catenary.theory.embedding import embedded
-from catenary.theory.positions import grid as grids
-from catenary.theory.positions.grid import Grid, group_positions, make_grid
+from catenary.theory.positions import places
+from catenary.theory.positions.grid import Grid
 from catenary.theory.positions.groups import positions
 from catenary.theory.positions.pairs import Pairs, Singles
+from catenary.theory.positions.places import group_positions, make_grid
 
 STRONG = (2.5 / 256) ** 0.5  # logit variance (256 * std^2)^2 = 6.25
 
@@ -171,7 +172,7 @@ def test_long_contexts_against_finer_groups(monkeypatch: pytest.MonkeyPatch) -> 
     values = []
     for finer in (0.5, 1.0, 2.0):
         for name, value in (("PER_SCALE", 24 * finer), ("GROWTH", 0.06 / finer), ("FROM_EDGE", 0.1 / finer)):
-            monkeypatch.setattr(grids, name, value)
+            monkeypatch.setattr(places, name, value)
         grid = make_grid(kernels(architecture), length, carried_by_windows(architecture), ratio=1 + 0.06 / finer)
         values.append(coarse_energies(architecture, length, grid=grid))
         assert (values[-1] > 0).all()

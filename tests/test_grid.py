@@ -8,12 +8,13 @@ import pytest
 from catenary.architecture import Alibi, Causal, Chunk, HeadGroup, Kernel, Prefix, Window
 from catenary.errors import NotApplicable
 from catenary.theory.positions.bands import Band
-from catenary.theory.positions.grid import Grid, make_grid
+from catenary.theory.positions.grid import Grid
 from catenary.theory.positions.group_rows import rows
 from catenary.theory.positions.groups import positions
 from catenary.theory.positions.kernels import operator
 from catenary.theory.positions.lags import decaying, lags_up_to, sliding
 from catenary.theory.positions.pairs import Half, Pairs
+from catenary.theory.positions.places import make_grid
 from catenary.theory.positions.portions import each, gauss_rule, merged
 from catenary.theory.positions.products import Blocked, Recursion
 

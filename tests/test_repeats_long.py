@@ -11,7 +11,7 @@ from builders import qwen2_like, qwen3_like, smollm2_like
 from catenary.architecture import Architecture, Causal, Chunk, HeadGroup, Rotary, Window
 from catenary.errors import NotApplicable
 from catenary.theory.coarse import coarse_energies
-from catenary.theory.positions.grid import make_grid
+from catenary.theory.positions.places import make_grid
 from catenary.theory.repeats.classes import TokenClasses
 from catenary.theory.repeats.law import repeated_energies, rotation
 from catenary.theory.repeats.long import class_energies, group_rotation, long_energies

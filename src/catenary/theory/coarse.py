@@ -22,8 +22,9 @@ from catenary.architecture import (
 from catenary.theory.birth import birth_energies, mixers
 from catenary.theory.cost import check_coarse_cost
 from catenary.theory.embedding import Start, embedded
-from catenary.theory.positions.grid import TAIL, Grid, group_positions, make_grid
+from catenary.theory.positions.grid import Grid
 from catenary.theory.positions.groups import Groups, positions
+from catenary.theory.positions.places import TAIL, group_positions, make_grid
 from catenary.theory.positions.portions import merged
 from catenary.theory.recurrent.mixer import decays
 

@@ -15,9 +15,9 @@ from catenary.theory.attention.mixer import PositionsOf
 from catenary.theory.birth import MakeMixer, mixers, singles
 from catenary.theory.coarse import coarse_start, kernels
 from catenary.theory.embedding import Start, embedded
-from catenary.theory.positions.grid import make_grid
 from catenary.theory.positions.groups import positions
 from catenary.theory.positions.pairs import Vector
+from catenary.theory.positions.places import make_grid
 from catenary.theory.positions.portions import PortionsOf, each, merged
 from catenary.theory.steps import Move, Part
 

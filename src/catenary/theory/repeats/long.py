@@ -13,9 +13,10 @@ from catenary.theory.birth import MakeMixer, birth_energies
 from catenary.theory.coarse import kernels, reach
 from catenary.theory.embedding import embedded
 from catenary.theory.mixers import Mixer
-from catenary.theory.positions.grid import Grid, make_grid
+from catenary.theory.positions.grid import Grid
 from catenary.theory.positions.groups import positions
 from catenary.theory.positions.pairs import Matrix
+from catenary.theory.positions.places import make_grid
 from catenary.theory.repeats.classes import TokenClasses
 from catenary.theory.repeats.coarse import CoarseRepeats
 from catenary.theory.repeats.law import covered_scores, effective_dims, grouped_mixers, rotation_factors
