@@ -31,6 +31,10 @@ two tokens rarely share an expert), and by less than .5 % at rho = 1; ``test_exp
 ANGLES = np.pi / 2 * (1 - np.cos((np.arange(19) + 1) * math.pi / 20))
 """Angles arccos(rho) at which the kernels are sampled besides 0 (equal tokens) and pi/2 (independent ones)."""
 
+EQUAL = 1 - 1e-10
+"""Correlations above this are those of a token with itself. An angle is a root: a rounding of 1e-16 would be 1e-8 in
+it, 1e-4 one layer on, 1e-2 after that, and tokens would no longer be like themselves."""
+
 LEVELS = 0.02
 """Relative step of the input variances that get a table of their own; W changes by .03 % between two."""
 
@@ -46,7 +50,8 @@ class Angular:
 
     def __call__(self, rho: Array) -> Array:
         """The sum, by Horner's rule; shape of ``rho``."""
-        return horner(self.coefficients, 1 - np.arccos(np.clip(rho, -1, 1)) * (2 / math.pi))
+        angle = np.arccos(np.where(rho > EQUAL, 1, np.maximum(rho, -1)))
+        return horner(self.coefficients, 1 - angle * (2 / math.pi))
 
 
 @dataclass(frozen=True)

@@ -158,7 +158,7 @@ def _weighed_inputs(branch: FeedForward, experts: Experts, width: int, level: fl
     kernels, larger = (_network(branch, width, level * strength * step) for step in (1.0, ELASTICITY_STEP))
     one = np.ones(1)
     power = math.log(float(larger.forward(one)[0] / kernels.forward(one)[0])) / math.log(ELASTICITY_STEP)
-    weights = routing(experts, variance, level, power)
+    weights = routing(experts, variance, level, round(power, 5))  # one table for layers whose powers differ by 1e-8
     scaled = Weights(times(strength**-power, weights.value), times(strength**-power, weights.slope))
     return FeedForwardKernels(kernels.forward, times(strength, kernels.backward)).weighed(scaled)
 
