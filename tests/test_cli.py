@@ -99,6 +99,10 @@ def test_import_and_help_are_light() -> None:
         (("measure", "toy", "--weights", "pretrained", "--tokens", "vanilla"), "no weights"),
         (("measure", "toy", "--dtype", "int3"), "dtype"),
         (("measure", "toy", "--device", "cuda:9"), "device 'cuda:9' is not available here"),
+        (("measure", "toy", "--output", "²"), "unknown output"),
+        (("rollout", "toy", "--out", os.devnull), f"cannot write {os.devnull}"),
+        (("pathways", "toy", "--out", os.devnull), f"cannot write {os.devnull}"),
+        (("strengths", "toy", "--out", os.devnull), f"cannot write {os.devnull}"),
         (("profile", "toy", "--device", "tpu-vm"), "device 'tpu-vm' is not available here"),
         (("report", "nowhere"), "no finished run in nowhere"),
         (("compare", "nowhere"), "no finished run"),
@@ -115,6 +119,21 @@ def test_user_errors_are_one_line_and_exit_2(arguments: tuple[str, ...], words: 
     lines = [line for line in done.stderr.splitlines() if line.startswith("catenary: error")]
     assert len(lines) == 1
     assert list(tmp_path.rglob("*.part")) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--grid", "grid.toml", "--length", "64", "--probes", "2"), "write --length, --probes there"),
+        (("--grid", "grid.toml", "toy"), "leave MODEL out"),
+        (("toy", "--budget", "1"), "--jobs, --cluster and --budget go with --grid"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(arguments: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    done = run("measure", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert words in " ".join(done.stderr.split())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_debug_shows_where() -> None:

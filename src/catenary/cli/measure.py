@@ -24,10 +24,14 @@ from catenary.cli.terminal import observing, print_json
 """
 )
 def measure(
+    context: typer.Context,
     model: options.MODEL_OR_GRID = None,
     weights: Annotated[str, typer.Option("--weights", help="untrained or pretrained.")] = "untrained",
     tokens: Annotated[
-        str, typer.Option("--tokens", help="Comma-separated: random, zipf (untrained only), vanilla, chunked.")
+        str,
+        typer.Option(
+            "--tokens", help="Comma-separated: random, zipf (untrained only), vanilla, chunked, shuffled, uniform."
+        ),
     ] = "random",
     length: options.LENGTH = 512,
     seed: options.SEED = 0,
@@ -80,6 +84,10 @@ def measure(
     if grid is not None:
         if model is not None:
             raise typer.BadParameter("--grid names its models itself: leave MODEL out")
+        asked = {name for name in given if _on_command_line(context, name)}
+        if ignored := asked - {"grid", "out", "jobs", "cluster", "budget", "overwrite", "json", "quiet"}:
+            words = ", ".join("--" + name.replace("_", "-") for name in sorted(ignored))
+            raise typer.BadParameter(f"with --grid the settings stand in its file: write {words} there")
         from catenary.cli.grid import measure_grid_file
 
         measure_grid_file(
@@ -88,6 +96,8 @@ def measure(
         return
     if model is None:
         raise typer.BadParameter("give a MODEL, or --grid FILE")
+    if (jobs, cluster, budget) != (None, None, None):
+        raise typer.BadParameter("--jobs, --cluster and --budget go with --grid")
     from catenary.cli.profile import folder_name
     from catenary.measure.aim import Aim
     from catenary.study.config import study_config
@@ -95,7 +105,7 @@ def measure(
 
     config = study_config({**options.settings(given), "windows": 1, "probes": 1})
     options.use_threads(threads)
-    aim = Aim(position, int(output) if output.isdigit() else output, source_layer, target_layer, relative)
+    aim = Aim(position, int(output) if output.isdecimal() else output, source_layer, target_layer, relative)
     request = Request(weights, tuple(tokens.split(",")), nets, windows, probes, method, target_error, aim)
     folder = out or Path("out") / f"{folder_name(model)}-{weights}"
     with observing(quiet) as observer:
@@ -107,3 +117,8 @@ def measure(
 
     typer.echo(summary(run))
     typer.echo(f"run: {run.folder}")
+
+
+def _on_command_line(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"

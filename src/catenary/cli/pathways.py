@@ -24,7 +24,7 @@ def pathways(
     model: options.MODEL,
     weights: Annotated[str, typer.Option("--weights", help="untrained or pretrained.")] = "untrained",
     tokens: Annotated[
-        str, typer.Option("--tokens", help="random, zipf (untrained only), vanilla or chunked.")
+        str, typer.Option("--tokens", help="random, zipf (untrained only), vanilla, chunked, shuffled or uniform.")
     ] = "random",
     at: Annotated[
         str, typer.Option("--at", help="Where terms are read: layer (its input) or embeddings (H times dearer).")
@@ -60,7 +60,7 @@ def pathways(
     from catenary.errors import invalid, unknown
     from catenary.page.exhibit import write_exhibit
     from catenary.page.pathways import pathways_exhibit
-    from catenary.store import read_record
+    from catenary.store import make_folder, read_record
     from catenary.study.config import study_config
     from catenary.study.pathways import study_pathways
 
@@ -77,6 +77,7 @@ def pathways(
     stored = folder / "pathways.json"
     if stored.exists() and not overwrite and read_record(stored).get("parameters") != record:
         raise invalid("out", "must not hold other pathways", str(folder), "choose another, or give --overwrite")
+    make_folder(folder)
     options.use_threads(threads)
     with observing(quiet) as observer:
         found = study_pathways(

@@ -25,7 +25,7 @@ def rollout(
     model: options.MODEL,
     weights: Annotated[str, typer.Option("--weights", help="untrained or pretrained.")] = "untrained",
     tokens: Annotated[
-        str, typer.Option("--tokens", help="random, zipf (untrained only), vanilla or chunked.")
+        str, typer.Option("--tokens", help="random, zipf (untrained only), vanilla, chunked, shuffled or uniform.")
     ] = "random",
     schedule: Annotated[
         str,
@@ -69,7 +69,7 @@ def rollout(
     from catenary.errors import invalid
     from catenary.page.exhibit import write_exhibit
     from catenary.page.rollout import rollout_exhibit
-    from catenary.store import read_record
+    from catenary.store import make_folder, read_record
     from catenary.study.config import study_config
     from catenary.study.rollout import study_rollout
     from catenary.theory.rollout.schedules import read_schedule
@@ -83,6 +83,7 @@ def rollout(
     stored = folder / "rollout.json"
     if stored.exists() and not overwrite and read_record(stored).get("parameters") != record:
         raise invalid("out", "must not hold another rollout", str(folder), "choose another, or give --overwrite")
+    make_folder(folder)
     options.use_threads(threads)
     with observing(quiet) as observer:
         found = study_rollout(

@@ -52,9 +52,11 @@ def strengths(
     config = study_config({**options.settings(given), "nets": max(nets, 1)})
     record = {**config.model_dump(mode="json"), "nets": nets}
     if out is not None:
+        from catenary.store import make_folder
         from catenary.study.existing import check_folder
 
         check_folder(out, ("strengths.json",), record, overwrite=overwrite)
+        make_folder(out)
     if nets:
         options.use_threads(threads)
     with observing(quiet) as observer:

@@ -24,14 +24,20 @@ class Meter:
     """
 
     def __init__(self, device: str = "cpu") -> None:
-        """Start: note the times, and forget earlier peaks where that is possible."""
+        """Start: note the times, and forget earlier peaks where that is possible.
+
+        Raises:
+            MissingResource: no such device here.
+        """
         self._started, self._processor, self._device = time.time(), processor_seconds(), device
         with suppress(OSError):
             _CLEAR.write_text("5")  # proc_pid_clear_refs(5): the peak is counted anew
         if device.startswith("cuda"):
             import torch
 
-            torch.cuda.reset_peak_memory_stats(device)
+            from catenary.models.device import find_device
+
+            torch.cuda.reset_peak_memory_stats(find_device(device))
 
     @property
     def seconds(self) -> float:
