@@ -139,6 +139,13 @@ def test_type() -> None:
         replace(held, rows=ROWS[:1]).of("feed-forward")
 
 
+def test_a_module_and_bare_ids_are_enough() -> None:
+    model = ct.load("toy", weights="untrained")
+    ids = np.random.default_rng(0).integers(0, 4096, (2, 16))
+    held, given = measure_strengths(model.module, ids), measure_strengths(model, ct.Windows(ids))
+    assert held.rows == given.rows
+
+
 def test_pooled() -> None:
     one = Strengths("a", 64, ROWS, {"attention": 0.05})
     two = Strengths("b", 64, (replace(ROWS[0], strength=0.7, token_sd=0.3, stream=3.0), *ROWS[1:]))

@@ -10,7 +10,7 @@ from jaxtyping import Float64, Int
 from catenary.errors import NotApplicable, invalid
 from catenary.measure.feed import Feed, prepare
 from catenary.models.extra import torch
-from catenary.models.model import Model
+from catenary.models.model import Model, adopt
 from catenary.models.residual import Addition, additions
 from catenary.models.undisturbed import undisturbed
 from catenary.strengths import BRANCHES, Branch, Strength, Strengths
@@ -18,7 +18,11 @@ from catenary.text.windows import Windows
 
 
 def measure_strengths(
-    model: Model, windows: Windows, *, attention_mask: Int[np.ndarray, "n T"] | None = None, batch_size: int = 1
+    model: Model | torch.nn.Module,
+    windows: Windows | Int[np.ndarray, "n L"],
+    *,
+    attention_mask: Int[np.ndarray, "n T"] | None = None,
+    batch_size: int = 1,
 ) -> Strengths:
     r"""Mean over tokens and windows of \(\|b\|/(\|x\|+\|b\|)\) for each branch b, x the stream it is added to.
 
@@ -27,8 +31,8 @@ def measure_strengths(
     leaves the feed-forward branch out. The mean is of ratios, token by token. Norms are taken in float32.
 
     Args:
-        model: any decoder with softmax attention; it is left as it was found.
-        windows: document windows, or Gaussian vectors for an untrained network.
+        model: any decoder with softmax attention, from ``load`` or a transformers module you hold; left as found.
+        windows: document windows, their ids, or Gaussian vectors for an untrained network.
         attention_mask: as ``measure_jacobian`` takes it; padding is left out of the means.
         batch_size: windows per forward pass, >= 1.
 
@@ -38,26 +42,28 @@ def measure_strengths(
     """
     if isinstance(batch_size, bool) or not isinstance(batch_size, int | np.integer) or batch_size < 1:
         raise invalid("batch_size", "must be a whole number >= 1", batch_size)
-    feed = prepare(model, windows, attention_mask)
+    held = model if isinstance(model, Model) else adopt(model)
+    given = windows if isinstance(windows, Windows) else Windows(np.asarray(windows))
+    feed = prepare(held, given, attention_mask)
     parts: list[list[_Seen]] = []
     left_out: set[int] = set()
-    for start in range(0, len(windows), batch_size):
-        rows = list(range(start, min(start + batch_size, len(windows))))
+    for start in range(0, len(given), batch_size):
+        rows = list(range(start, min(start + batch_size, len(given))))
         parts.append(_run(feed, rows, left_out))
     if not parts[0]:
-        raise NotApplicable(f"{model.label} has no layer with softmax attention, so it has no mixing strengths")
+        raise NotApplicable(f"{held.label} has no layer with softmax attention, so it has no mixing strengths")
     seen = [_joined(column) for column in zip(*parts, strict=True)]
     statements = []
     if left_out:
         layers = ", ".join(map(str, sorted(left_out)))
         statements.append(f"Layers without softmax attention are left out: {layers} (0-based).")
     return Strengths(
-        f"{model.label}, {windows.kind}",
+        f"{held.label}, {given.kind}",
         feed.length,
         tuple(part.strength() for part in seen),
         _sum_errors(seen),
         tuple(statements),
-        {"model": model.provenance(), "windows": {"kind": windows.kind, "count": len(windows), "seed": windows.seed}},
+        {"model": held.provenance(), "windows": {"kind": given.kind, "count": len(given), "seed": given.seed}},
     )
 
 

@@ -54,7 +54,8 @@ def chunked_windows(
     start = opening(tokenizer, bos)
     if not len(start.ids) < chunk < length:
         rule = f"must be > {len(start.ids)} (the tokens that open a window) and < the length {length}"
-        raise invalid("chunk", rule, chunk, "for one excerpt per window use vanilla windows")
+        hint = "give another --chunk (chunk=); for one excerpt per window use vanilla windows"
+        raise invalid("chunk", rule, chunk, hint)
     sizes = _sizes(length, chunk, len(start.ids))
     wanted, most = count * len(sizes), min(MOST_EXCERPTS, count)
     rng = np.random.default_rng(seed)
