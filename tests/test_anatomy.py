@@ -8,6 +8,7 @@ import torch
 import catenary as ct
 from catenary.errors import NotApplicable
 from catenary.models.anatomy import dissect
+from catenary.models.portrait import portrait
 from tiny_models import TINY
 
 NORMS = {"llama": "norm", "qwen2": "norm", "qwen3": "norm", "mistral": "norm", "gpt2": "ln_f"}
@@ -68,3 +69,16 @@ def test_encoder_decoder_and_strangers_are_refused() -> None:
         dissect(module)
     with pytest.raises(NotApplicable, match="names no input embedding"):
         dissect(torch.nn.Linear(2, 2))
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"model_type": "gpt2", "n_embd": 32, "n_layer": 2, "n_head": 4}, "learned or sinusoidal"),
+        ({"model_type": "gptj", "n_embd": 32, "n_layer": 2, "n_head": 4, "rotary_dim": 4}, "rotary"),
+        ({"model_type": "bloom", "hidden_size": 32, "n_layer": 2, "n_head": 4}, "neither rotary nor learned"),
+    ],
+)
+def test_positions_in_words(config: dict[str, object], words: str) -> None:
+    model = ct.load({"vocab_size": 32, "bos_token_id": 0, "eos_token_id": 0, **config})
+    assert portrait(model.module, model.anatomy).positions == words

@@ -12,7 +12,7 @@ from catenary.models.twin import twin
 
 def _check(subject: Subject) -> Check:
     if not rotary_buffers(subject.model.module):
-        raise NotApplicable("this network has no rotary position coding")
+        raise NotApplicable("this network has no rotary frequencies (inv_freq) that could be set to 0")
     if not subject.model.rope:
         raise NotApplicable("rotary position coding is off already")
     moved = shift(subject.norms, subject.profile(twin(subject.model, rope=False)))

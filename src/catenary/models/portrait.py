@@ -48,8 +48,13 @@ def _positions(module: torch.nn.Module, anatomy: Anatomy) -> str:
         return "rotary"
     for name, part in anatomy.backbone.named_modules():
         table = isinstance(part, torch.nn.Embedding) and part is not anatomy.embedding
-        if table and "pos" in (name + _class(part)).lower():
+        if table and any(word in (name + _class(part)).lower() for word in ("pos", "wpe")):
             return "learned or sinusoidal"
+    tables = [name for name, _ in anatomy.backbone.named_buffers()]
+    if any("rotary" in name for name in tables):
+        return "rotary"
+    if any(word in name for name in tables for word in ("pos_encoding", "embed_positions")):
+        return "learned or sinusoidal"
     return "neither rotary nor learned"
 
 

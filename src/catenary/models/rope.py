@@ -96,4 +96,6 @@ def _other_coding(anatomy: Anatomy) -> str:
     for name, part in anatomy.backbone.named_modules():
         if isinstance(part, torch.nn.Embedding) and part is not anatomy.embedding:
             return f"its positions are learned vectors ({name}) that are added to the tokens"
+    if any("rotary" in name for name, _ in anatomy.backbone.named_buffers()):
+        return "its rotary angles are tables made once, which this switch does not reach"
     return "its position coding, if any, is not rotary"
