@@ -14,7 +14,7 @@ from catenary.theory import birth_law
 from catenary.theory.birth import check_exact_memory, exact_memory, head_groups
 from catenary.theory.birth_law import BirthLaw
 from catenary.theory.coarse import coarse_energies
-from catenary.theory.cost import coarse_seconds, exact_seconds, passes
+from catenary.theory.cost import coarse_seconds, exact_seconds, has_state_space, passes
 from catenary.theory.positions.portions import merged
 
 SLOPES = tuple(HeadGroup(1, Alibi(2 ** (-8 * k / 32))) for k in range(1, 33))
@@ -54,3 +54,18 @@ def test_auto_is_exact_where_that_is_quick(name: str, method: str, monkeypatch: 
 def test_ten_thousand_layers_are_refused_before_anything_is_computed() -> None:
     with pytest.raises(NotApplicable, match=r"would take about \d+ s, more than 60; use a shorter length"):
         coarse_energies(qwen2_like(depth=10_000), 1_000_000)
+
+
+def test_state_spaces_are_solved_by_position_where_that_is_cheaper(monkeypatch: pytest.MonkeyPatch) -> None:
+    from catenary.configs.read import read_config
+    from families.tiny import TINY
+
+    monkeypatch.setattr(birth_law, "EXACT_SECONDS", 0.0)
+    hybrid = read_config({**TINY["falcon_h1"].config, "model_type": "falcon_h1"})
+    assert has_state_space(hybrid)
+    assert not has_state_space(qwen2_like(depth=2))
+    methods = [
+        BirthLaw().predict(architecture, 24, TokenLaw(), {}).provenance["options"]["method"]
+        for architecture in (hybrid, qwen2_like(depth=2))
+    ]
+    assert methods == ["exact", "coarse"]

@@ -91,9 +91,10 @@ def hermite_coefficients(
     Raises:
         NotApplicable: as ``hermite_series``.
     """
-    rows = [_coefficients(f, float(scale), kinks) for scale in scales]
+    distinct, which = np.unique(scales, return_inverse=True)
+    rows = [_coefficients(f, float(scale), kinks) for scale in distinct]
     size = max(np.flatnonzero(row)[-1] if row.any() else 0 for row in rows) + 1
-    return np.array([row[:size] for row in rows])
+    return np.array([row[:size] for row in rows])[which]
 
 
 def horner(coefficients: Float64[np.ndarray, " terms"], rho: Array) -> Array:
