@@ -133,7 +133,7 @@ def test_documents_are_used_again_only_when_all_were_used_and_never_twice_in_a_w
 
 
 def test_default_chunk() -> None:
-    assert [default_chunk(length) for length in (128, 1024, 1025, 4096)] == [64, 64, 300, 300]
+    assert [default_chunk(length) for length in (64, 128, 1024, 1025, 4096)] == [32, 64, 64, 300, 300]
     long = [Document(" ".join(["w1"] * 70), f"{n}", "") for n in range(2)]
     long = [Document(f"w{n} {d.text}", d.name, "") for n, d in enumerate(long)]
     assert chunked_windows(long, WORDS, length=128, count=1, seed=0).report["chunk"] == 64

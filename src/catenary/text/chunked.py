@@ -22,8 +22,8 @@ MOST_EXCERPTS = 8
 
 
 def default_chunk(length: int) -> int:
-    """Tokens per excerpt: 64 for windows of up to 1024, else 300 (arXiv 2603.10123)."""
-    return 64 if length <= 1024 else 300
+    """Tokens per excerpt: 64 for windows of up to 1024 (half of one below 128), else 300 (arXiv 2603.10123)."""
+    return min(64, length // 2) if length <= 1024 else 300
 
 
 def chunked_windows(
