@@ -55,6 +55,7 @@ SMALL = 0.0884
     ],
     ids=["sinks", "chunks", "soft-cap", "latents"],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore:.*constant. a dead")
 def test_other_attention(config: dict[str, Any]) -> None:
     check_classes(config, 96, networks=6, draws=8)
 

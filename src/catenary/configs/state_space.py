@@ -87,11 +87,15 @@ def check_attends(layers: Sequence[Layer], family: str) -> None:
 
 
 def read_step_limits(fields: Fields) -> tuple[float, float] | None:
-    """``time_step_limit``: two numbers, the second may be infinite; None where nothing is cut."""
+    """``time_step_limit``: two numbers, the second may be infinite; None where nothing is cut.
+
+    transformers saves an infinite one as ``{"__float__": "Infinity"}``.
+    """
     given = fields.optional_list("time_step_limit")
     if given is None:
         return None
-    numbers = [float(entry) for entry in given if isinstance(entry, int | float)]
+    plain = [math.inf if entry == {"__float__": "Infinity"} else entry for entry in given]
+    numbers = [float(entry) for entry in plain if isinstance(entry, int | float)]
     if len(given) != 2 or len(numbers) != 2 or not 0 <= numbers[0] < numbers[1]:
         raise invalid("time_step_limit", "must be null or two numbers, 0 <= least < most", received(list(given)))
     return None if numbers[0] == 0 and math.isinf(numbers[1]) else (numbers[0], numbers[1])
