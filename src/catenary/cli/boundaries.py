@@ -9,7 +9,7 @@ import typer
 
 from catenary.cli import options
 from catenary.cli.app import app
-from catenary.cli.terminal import print_json
+from catenary.cli.findings import show_finding
 
 
 @app.command(
@@ -31,7 +31,6 @@ def boundaries(
 ) -> None:
     """Whether the first token after a join stands out of its neighbours, and the curve inside chunks."""
     from catenary.page.boundaries import boundary_exhibit
-    from catenary.page.exhibit import write_exhibit
     from catenary.store import read_run
     from catenary.study.joins import join_effects
 
@@ -39,9 +38,4 @@ def boundaries(
     found = join_effects(stored, chunk, seed=seed)
     parameters = {"config": stored.result.get("config", {}), "chunk": chunk, "seed": seed}
     exhibit = boundary_exhibit(found, parameters)
-    page = write_exhibit(exhibit, out or run)
-    if json:
-        print_json(exhibit.record())
-        return
-    typer.echo(exhibit.text())
-    typer.echo(f"page: {page}")
+    show_finding(exhibit, out or run, json=json)

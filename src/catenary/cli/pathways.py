@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from catenary.cli import options
 from catenary.cli.app import app
-from catenary.cli.terminal import observing, print_json
+from catenary.cli.findings import finding_folder, show_finding
+from catenary.cli.terminal import observing
 
 
 @app.command(
@@ -56,11 +56,8 @@ def pathways(
     Writes a page with a stack per layer and the profiles that some paths alone would give, a table and its data.
     """
     given = dict(locals())
-    from catenary.cli.profile import folder_name
     from catenary.errors import invalid, unknown
-    from catenary.page.exhibit import write_exhibit
     from catenary.page.pathways import pathways_exhibit
-    from catenary.store import make_folder, read_record
     from catenary.study.config import study_config
     from catenary.study.pathways import study_pathways
 
@@ -73,11 +70,7 @@ def pathways(
     config = study_config({**options.settings(given), "windows": 1, "probes": 1})
     asked = {"weights": weights, "tokens": tokens, "windows": windows, "probes": probes, "at": at, "layers": chosen}
     record = {**config.model_dump(mode="json"), **asked}
-    folder = out or Path("out") / f"{folder_name(model)}-pathways"
-    stored = folder / "pathways.json"
-    if stored.exists() and not overwrite and read_record(stored).get("parameters") != record:
-        raise invalid("out", "must not hold other pathways", str(folder), "choose another, or give --overwrite")
-    make_folder(folder)
+    folder = finding_folder(model, "pathways", "other pathways", out, record, overwrite=overwrite)
     options.use_threads(threads)
     with observing(quiet) as observer:
         found = study_pathways(
@@ -85,9 +78,4 @@ def pathways(
             source="layer" if at == "layer" else "embeddings", layers=chosen,
         )
     exhibit = pathways_exhibit(found.pathways, found.paths, record, found.logit_variance)
-    page = write_exhibit(exhibit, folder)
-    if json:
-        print_json(exhibit.record())
-        return
-    typer.echo(exhibit.text())
-    typer.echo(f"page: {page}")
+    show_finding(exhibit, folder, json=json)

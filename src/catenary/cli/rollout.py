@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from catenary.cli import options
 from catenary.cli.app import app
-from catenary.cli.terminal import observing, print_json
+from catenary.cli.findings import finding_folder, show_finding
+from catenary.cli.terminal import observing
 
 
 @app.command(
@@ -65,11 +65,7 @@ def rollout(
     """
     given = dict(locals())
     from catenary.cli.numbers import read_numbers
-    from catenary.cli.profile import folder_name
-    from catenary.errors import invalid
-    from catenary.page.exhibit import write_exhibit
     from catenary.page.rollout import rollout_exhibit
-    from catenary.store import make_folder, read_record
     from catenary.study.config import study_config
     from catenary.study.rollout import study_rollout
     from catenary.theory.rollout.schedules import read_schedule
@@ -79,11 +75,7 @@ def rollout(
     asked = {"weights": weights, "tokens": tokens, "windows": windows, "probes": probes, "schedule": schedule,
              "monotonicity": monotonicity}
     record = {**config.model_dump(mode="json"), **asked}
-    folder = out or Path("out") / f"{folder_name(model)}-rollout"
-    stored = folder / "rollout.json"
-    if stored.exists() and not overwrite and read_record(stored).get("parameters") != record:
-        raise invalid("out", "must not hold another rollout", str(folder), "choose another, or give --overwrite")
-    make_folder(folder)
+    folder = finding_folder(model, "rollout", "another rollout", out, record, overwrite=overwrite)
     options.use_threads(threads)
     with observing(quiet) as observer:
         found = study_rollout(
@@ -91,9 +83,4 @@ def rollout(
             monotonicity=monotonicity,
         )
     exhibit = rollout_exhibit(found, record)
-    page = write_exhibit(exhibit, folder)
-    if json:
-        print_json(exhibit.record())
-        return
-    typer.echo(exhibit.text())
-    typer.echo(f"page: {page}")
+    show_finding(exhibit, folder, json=json)

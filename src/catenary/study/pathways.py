@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from catenary.errors import InvalidInput
 from catenary.sample import Sample
 from catenary.study.config import StudyConfig
 from catenary.study.inputs import build_windows
 from catenary.study.measuring import load_net
 from catenary.study.observer import Observer
-from catenary.study.parts import TEXT
 from catenary.study.single import Request, part_of
-from catenary.study.source import find_source, with_files
+from catenary.study.source import find_source, usable_source
 
 if TYPE_CHECKING:
     from catenary.measure.pathways_result import Pathways
@@ -50,12 +48,7 @@ def study_pathways(
     part = part_of(Request(weights, (tokens,), 1, windows, probes, "probes", None))
     found = find_source(config)
     observer.say(f"{found.located.source}\n{found.architecture.describe()}")
-    if TEXT & set(part.tokens) or part.weights == "pretrained":
-        found = with_files(found, config)
-    if part.weights == "pretrained" and found.weights is None:
-        raise InvalidInput(found.no_weights)
-    if TEXT & set(part.tokens) and found.tokenizer is None:
-        raise InvalidInput(found.no_tokenizer)
+    found = usable_source(found, config, part)
     made = build_windows(part.tokens[0], config, found, part)
     model = load_net(config, part, 0)
     observer.begin("profiles by path", 1)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from catenary.errors import InvalidInput
 from catenary.sample import Sample
 from catenary.strengths import Strengths
 from catenary.study.config import StudyConfig
 from catenary.study.inputs import build_windows
 from catenary.study.measuring import load_net
 from catenary.study.observer import Observer
-from catenary.study.parts import TEXT
 from catenary.study.single import Request, part_of
-from catenary.study.source import find_source, with_files
+from catenary.study.source import find_source, usable_source
 
 if TYPE_CHECKING:
     from catenary.measure.attention_statistics import AttentionStatistics
@@ -51,12 +49,7 @@ def study_rollout(
     part = part_of(Request(weights, (tokens,), 1, windows, probes, "probes", None))
     found = find_source(config)
     observer.say(f"{found.located.source}\n{found.architecture.describe()}")
-    if TEXT & set(part.tokens) or part.weights == "pretrained":
-        found = with_files(found, config)
-    if part.weights == "pretrained" and found.weights is None:
-        raise InvalidInput(found.no_weights)
-    if TEXT & set(part.tokens) and found.tokenizer is None:
-        raise InvalidInput(found.no_tokenizer)
+    found = usable_source(found, config, part)
     made = build_windows(part.tokens[0], config, found, part)
     model = load_net(config, part, 0)
     strengths = None
