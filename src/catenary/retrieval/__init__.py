@@ -1,0 +1,1 @@
+"""Where a model loses facts: tasks, scores, statistics, links and orders."""
