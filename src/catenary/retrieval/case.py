@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from catenary.errors import invalid
@@ -39,6 +39,7 @@ class Case:
     question: str = ""
 
     def __post_init__(self) -> None:
+        """Refuse a case without an answer, or whose fact stands in no segment."""
         if not self.answers or not all(answer.strip() for answer in self.answers):
             raise invalid("answers", "must hold at least one answer, none of them empty", self.answers)
         if self.gold is not None and self.gold not in {segment.slot for segment in self.segments}:
@@ -80,7 +81,9 @@ class Task(Protocol):
         """How many documents a prompt holds, the fact's own among them."""
         ...
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """How many samples there are."""
+        ...
 
     def case(self, sample: int, slot: int) -> Case:
         """Sample ``sample`` with its fact at ``slot`` (both 0-based)."""
@@ -98,10 +101,3 @@ class Task(Protocol):
         """Everything that decides the prompts, as JSON values: a task can be rebuilt from it."""
         ...
 
-
-@dataclass(frozen=True)
-class Position:
-    """A place of the fact that is measured: its slot, and how it is called in tables."""
-
-    slot: int
-    label: str = field(default="")

@@ -49,6 +49,7 @@ class Outcomes:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        """Refuse tables whose shapes disagree."""
         shape = (len(self.samples), len(self.slots))
         if 0 in shape:
             raise invalid("samples", "and slots must hold at least one each", shape)
