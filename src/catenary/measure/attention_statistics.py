@@ -3,7 +3,7 @@ r"""What the attention of a real network does, per layer and head: sinks, the di
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from jaxtyping import Float64, Int
 from catenary.errors import NotApplicable, invalid
 from catenary.measure.checks import check_count, windows_record
 from catenary.measure.feed import prepare
+from catenary.measure.keep import Keep, unkept
 from catenary.models.attention_call import AttentionCall
 from catenary.models.attention_calls import attention_calls
 from catenary.models.extra import torch
@@ -93,6 +94,7 @@ def measure_attention(
     sinks: Sequence[int] = (0,),
     monotonicity: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    keep: Keep = unkept,
 ) -> AttentionStatistics:
     """Sink mass, value-weighted sink mass, diagonal, entropy and row sums of every head; one forward pass per window.
 
@@ -105,6 +107,7 @@ def measure_attention(
         sinks: distinct 0-based positions whose mass is counted.
         monotonicity: also count violations of monotonicity in the first window (L <= 256).
         progress: called after each window with (windows done, all).
+        keep: stands between a window and its figures, to store them or to give what was stored.
 
     Raises:
         InvalidInput: bad arguments.
@@ -119,50 +122,42 @@ def measure_attention(
         raise invalid("sinks", f"must be distinct positions in 0..{feed.length - 1}", list(sinks))
     if monotonicity and feed.length > LONGEST:
         raise invalid("monotonicity", f"needs windows of at most {LONGEST} tokens", feed.length)
-    found: list[list[_Layer]] = []
+    found: list[Float64[np.ndarray, "layer _"]] = []
     with undisturbed(held.module), torch.no_grad():
         heads = sorted({call.heads for call in pilot_calls(held.anatomy)})
         if len(heads) > 1:
             raise NotApplicable(f"{held.label} has layers of {heads} heads; one table of heads needs equally many")
         matrices = output_matrices(held.anatomy)
         for index in range(len(given)):
-            layers: list[_Layer] = []
+            def figures(index: int = index) -> Float64[np.ndarray, "layer _"]:
+                layers: list[Float64[np.ndarray, " _"]] = []
 
-            def receive(call: AttentionCall, to: list[_Layer] = layers, first: bool = index == 0) -> None:
-                to.append(_layer(call, matrices.get(call.layer), sinks, monotonicity and first))
+                def receive(call: AttentionCall) -> None:
+                    layers.append(_layer(call, matrices.get(call.layer), sinks, monotonicity and index == 0))
 
-            with attention_calls(held.anatomy, (1, feed.length), receive):
-                held.anatomy.stream(feed.vectors([index]), feed.mask([index]), feed.positions([index]))
-            found.append(layers)
+                with attention_calls(held.anatomy, (1, feed.length), receive):
+                    held.anatomy.stream(feed.vectors([index]), feed.mask([index]), feed.positions([index]))
+                return np.array(layers)
+
+            found.append(keep([index], figures))
             if progress is not None:
                 progress(index + 1, len(given))
     without = [number for number in range(len(found[0])) if number not in matrices]
-    sink, value_sink, diagonal, entropy, row_sum = (
-        np.array([[getattr(part, name) for part in layers] for layers in found])
-        for name in ("sink", "value_sink", "diagonal", "entropy", "row_sum")
-    )
+    figured = np.array(found)[..., : 5 * heads[0]].reshape(len(found), len(found[0]), 5, heads[0])
+    sink, value_sink, diagonal, entropy, row_sum = (np.ascontiguousarray(figured[:, :, part]) for part in range(5))
     return AttentionStatistics(
         held.label, feed.length, tuple(int(position) for position in sinks),
         sink, value_sink, diagonal, entropy, row_sum,
-        tuple(part.violations for part in found[0] if part.violations is not None),
+        tuple(Violations(*row[-4:-1].tolist(), int(row[-1])) for row in found[0]) if monotonicity else (),
         (f"no output matrix was found behind the attention of layers {without}",) if without else (),
         {"model": held.provenance(), "windows": windows_record(given, feed), "sinks": [int(p) for p in sinks]},
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Layer:
-    """One layer in one window, per head."""
-
-    sink: Float64[np.ndarray, " H"]
-    value_sink: Float64[np.ndarray, " H"]
-    diagonal: Float64[np.ndarray, " H"]
-    entropy: Float64[np.ndarray, " H"]
-    row_sum: Float64[np.ndarray, " H"]
-    violations: Violations | None
-
-
-def _layer(call: AttentionCall, matrix: OutputMatrix | None, sinks: Sequence[int], monotonicity: bool) -> _Layer:
+def _layer(
+    call: AttentionCall, matrix: OutputMatrix | None, sinks: Sequence[int], monotonicity: bool
+) -> Float64[np.ndarray, " _"]:
+    """One layer in one window: five figures of every head, and the four of violations (NaN where not counted)."""
     count = call.heads
     received = torch.zeros(count, call.length, dtype=torch.float64)
     diagonal, entropy = (torch.zeros(count, dtype=torch.float64) for _ in range(2))
@@ -180,15 +175,15 @@ def _layer(call: AttentionCall, matrix: OutputMatrix | None, sinks: Sequence[int
     if matrix is not None and call.value is not None:
         written = received * matrix.sizes(call)[0].double().cpu()
         share = written[:, at].sum(-1) / written.sum(-1)
-    violations = None if mean is None else monotonicity_violations(np.cumsum(mean, axis=1).T)
+    violations = (np.nan,) * 4 if mean is None else astuple(monotonicity_violations(np.cumsum(mean, axis=1).T))
 
     def mean_of(part: torch.Tensor) -> Float64[np.ndarray, " H"]:
         return np.asarray(part.numpy() / call.length)
 
-    return _Layer(
+    return np.concatenate([
         mean_of(received[:, at].sum(-1)), np.asarray(share.numpy()), mean_of(diagonal), mean_of(entropy),
-        mean_of(received.sum(-1)), violations,
-    )
+        mean_of(received.sum(-1)), np.array(violations, dtype=np.float64),
+    ])
 
 
 def _finite(value: float) -> float | None:

@@ -16,6 +16,7 @@ from jaxtyping import Float64, Int
 from catenary.errors import invalid, unknown
 from catenary.measure.checks import check_count, check_state, chosen_rows, windows_record
 from catenary.measure.feed import Feed, prepare
+from catenary.measure.keep import Keep, unkept
 from catenary.measure.methods import METHODS, Draw, Method
 from catenary.measure.pathways_result import Pathways, Source
 from catenary.measure.pathways_terms import EVERYTHING, PARTS, LayerVjps, Vector
@@ -29,6 +30,7 @@ from catenary.sample import Sample
 from catenary.text.windows import Windows
 
 Progress = Callable[[int, int], None]
+Step = Callable[[int], None]
 
 
 def measure_pathways(
@@ -43,6 +45,7 @@ def measure_pathways(
     sequences: Sequence[int] | None = None,
     attention_mask: Int[np.ndarray, "n L"] | None = None,
     progress: Progress | None = None,
+    keep: Keep = unkept,
 ) -> Pathways:
     r"""Split the Jacobian of the last position into five terms at every layer, as inner products per position.
 
@@ -61,6 +64,7 @@ def measure_pathways(
         sequences: which windows to measure, all if None.
         attention_mask: 1 on tokens, 0 on padding.
         progress: called after each layer with (done, all).
+        keep: stands between a window and its measurement, to store it or to give what was stored.
 
     Raises:
         InvalidInput: bad arguments, as ``measure_jacobian``.
@@ -72,18 +76,25 @@ def measure_pathways(
     if source not in ("embeddings", "layer"):
         raise unknown("source", str(source), ("embeddings", "layer"))
     held, feed, chosen, rows = _prepared(model, windows, method, probes, seed, sequences, attention_mask)
-    gathered: list[list[Float64[np.ndarray, "layer 5 5 L"]]] = []
+    gathered: list[Float64[np.ndarray, "probe layer 5 5 L"]] = []
+    told = 0
     with undisturbed(held.module):
         branches = find_branches(held.anatomy)
         split = _layers(layers, len(branches))
         for number, row in enumerate(rows):
             def step(done: int, before: int = number * len(branches)) -> None:
-                if progress is not None:
-                    progress(before + done, len(rows) * len(branches))
+                nonlocal told
+                if progress is not None and before + done > told:
+                    told = before + done
+                    progress(told, len(rows) * len(branches))
 
-            vjps, cotangents = _opened(feed, row, chosen, branches, seed, probes)
-            grams = _split(vjps, cotangents, split, source, step)
-            gathered.append([gram[..., feed.real[row]] for gram in grams])
+            def five(row: int = row, step: Step = step) -> Float64[np.ndarray, "probe layer 5 5 L"]:
+                vjps, cotangents = _opened(feed, row, chosen, branches, seed, probes)
+                grams = _split(vjps, cotangents, split, source, step)
+                return np.array([gram[..., feed.real[row]] for gram in grams])
+
+            gathered.append(keep([row], five))
+            step(len(branches))
     products = np.array(gathered)  # sequence, probe, layer, term, term, position
     if chosen.summed:
         products = products.sum(axis=1, keepdims=True)
@@ -108,6 +119,8 @@ def measure_paths(
     method: str = "probes",
     sequences: Sequence[int] | None = None,
     attention_mask: Int[np.ndarray, "n L"] | None = None,
+    progress: Progress | None = None,
+    keep: Keep = unkept,
 ) -> Sample:
     r"""Whole profiles with some paths alone, as the conditions of one Sample.
 
@@ -115,7 +128,8 @@ def measure_paths(
     \((1+F)(1+S)\) in ``score``, \(1+V+S\) in ``no-ffn``, \(1+V\) in ``value-no-ffn`` (what attention rollout
     approximates). The activations are the network's own in all of them.
 
-    Args and Raises: as ``measure_pathways``; ``parts`` are the conditions wanted.
+    Args and Raises: as ``measure_pathways``; ``parts`` are the conditions wanted, and ``progress`` is called after each
+    window.
     """
     wanted = {}
     for part in parts:
@@ -125,15 +139,20 @@ def measure_paths(
     if not wanted:
         raise invalid("parts", "must name at least one", list(parts), f"of {', '.join(PARTS)}")
     held, feed, chosen, rows = _prepared(model, windows, method, probes, seed, sequences, attention_mask)
-    energies = []
+    energies: list[Float64[np.ndarray, "part probe L"]] = []
     with undisturbed(held.module):
         branches = find_branches(held.anatomy)
-        for row in rows:
-            vjps, cotangents = _opened(feed, row, chosen, branches, seed, probes)
-            moving = {part: vjps.leave(cotangents) for part in wanted}
-            for layer in reversed(range(vjps.replay.depth)):
-                moving = vjps.combine(layer, wanted, moving)
-            energies.append([[_squares(x)[feed.real[row]] for x in vjps.enter(moving[part])] for part in wanted])
+        for number, row in enumerate(rows):
+            def by_path(row: int = row) -> Float64[np.ndarray, "part probe L"]:
+                vjps, cotangents = _opened(feed, row, chosen, branches, seed, probes)
+                moving = {part: vjps.leave(cotangents) for part in wanted}
+                for layer in reversed(range(vjps.replay.depth)):
+                    moving = vjps.combine(layer, wanted, moving)
+                return np.array([[_squares(x)[feed.real[row]] for x in vjps.enter(moving[part])] for part in wanted])
+
+            energies.append(keep([row], by_path))
+            if progress is not None:
+                progress(number + 1, len(rows))
     energy = np.moveaxis(np.array(energies), 0, 1)  # part, sequence, probe, position
     if chosen.summed:
         energy = energy.sum(axis=2, keepdims=True)
@@ -176,7 +195,7 @@ def _opened(
 
 
 def _split(
-    vjps: LayerVjps, cotangents: list[Vector], split: Sequence[int], source: Source, step: Callable[[int], None]
+    vjps: LayerVjps, cotangents: list[Vector], split: Sequence[int], source: Source, step: Step
 ) -> list[Float64[np.ndarray, "layer 5 5 T"]]:
     """For each cotangent the terms' inner products per layer of ``split``."""
     main = vjps.leave(cotangents)

@@ -3,6 +3,7 @@ r"""The residual-aware rollout of a real network: one row of the product of its 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float64, Int
@@ -10,6 +11,7 @@ from jaxtyping import Float64, Int
 from catenary.errors import NotApplicable, invalid
 from catenary.measure.checks import check_count, chosen_rows, windows_record
 from catenary.measure.feed import Feed, prepare
+from catenary.measure.keep import Keep, unkept
 from catenary.measure.strengths import measure_strengths
 from catenary.models.attention_call import BLOCK, AttentionCall
 from catenary.models.extra import torch
@@ -40,6 +42,7 @@ def measure_rollout(
     progress: Callable[[int, int], None] | None = None,
     sequences: Sequence[int] | None = None,
     attention_mask: Int[np.ndarray, "n L"] | None = None,
+    keep: Keep = unkept,
 ) -> Sample:
     r"""Row ``query`` of \(P = R_{T-1}\cdots R_0\), \(R_t = (1-\lambda_t)I + \lambda_t\sum_h w_{th}A_{th}\), per window.
 
@@ -60,6 +63,7 @@ def measure_rollout(
         progress: called after each batch with (windows done, all).
         sequences: which windows, all if None; strengths are still measured on all.
         attention_mask: 1 on tokens, 0 on padding; the row is over tokens only.
+        keep: stands between a batch of windows and its rows, to store them or to give what was stored.
 
     Raises:
         InvalidInput: bad arguments, or a network that gives NaN.
@@ -83,7 +87,7 @@ def measure_rollout(
     parts = []
     for start in range(0, len(rows), batch_size):
         batch = rows[start : start + batch_size]
-        parts.append(_rollout(feed, batch, strengths, shares, last))
+        parts.append(keep(batch, partial(_rollout, feed, batch, strengths, shares, last)))
         if progress is not None:
             progress(start + len(batch), len(rows))
     values = np.concatenate(parts)

@@ -51,12 +51,17 @@ def part_units(
     config: StudyConfig, source: Source, part: Part, windows: Mapping[Tokens, Windows], folder: Path
 ) -> list[Unit]:
     """Every unit of a part, with its file in ``folder/units``."""
-    identity = {
+    identity = identity_of(config, source, part)
+    return list(units_of(part, windows, folder / "units", batch=config.batch_size, identity=identity))
+
+
+def identity_of(config: StudyConfig, source: Source, part: Part) -> dict[str, Any]:
+    """What decides a network's numbers beside what it is fed, for a unit's digest."""
+    return {
         "weights": _network_digest(source, part),
         "config": config.model_dump(mode="json", include=_DECIDES),
         "versions": versions(),
     }
-    return list(units_of(part, windows, folder / "units", batch=config.batch_size, identity=identity))
 
 
 def _network_digest(source: Source, part: Part) -> str:

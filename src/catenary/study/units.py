@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -55,21 +55,20 @@ def units_of(
             for first in range(net * part.windows, end, batch):
                 rows = range(first, min(first + batch, end))
                 given = windows[tokens]
-                key = digest(
-                    {
-                        **identity,
-                        "net": net,
-                        "rows": list(rows),
-                        "ids": sha256(given.ids[rows.start : rows.stop].tobytes()).hexdigest(),
-                        "vectors": given.vectors,
-                        "windows_seed": given.seed,
-                        "probes": part.probes,
-                        "method": part.method,
-                        **part.aim.record(),
-                    }
-                )
+                fed = {"net": net, "probes": part.probes, "method": part.method, **part.aim.record()}
+                key = digest({**identity, **fed_record(given, rows), **fed})
                 name = f"{part.name}-{tokens}-net{net:03d}-window{first:05d}-{key}.npy"
                 yield Unit(condition, net, given, rows, folder / name)
+
+
+def fed_record(windows: Windows, rows: Sequence[int]) -> dict[str, Any]:
+    """What some rows of windows are, for a digest; ``rows`` follow each other."""
+    return {
+        "rows": list(rows),
+        "ids": sha256(windows.ids[rows[0] : rows[-1] + 1].tobytes()).hexdigest(),
+        "vectors": windows.vectors,
+        "windows_seed": windows.seed,
+    }
 
 
 def derived_seed(seed: int, *words: object) -> int:
