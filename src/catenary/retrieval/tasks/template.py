@@ -19,7 +19,7 @@ NAME = re.compile(r"[a-z_]+")
 
 @dataclass(frozen=True)
 class Line:
-    """A text with placeholders: literal texts and names in turn, ``parts[0]`` literal, ``parts[1]`` a name, and so on."""
+    """A text with placeholders: ``parts[0]`` is literal, ``parts[1]`` a placeholder's name, and so on in turn."""
 
     parts: tuple[str, ...]
 
