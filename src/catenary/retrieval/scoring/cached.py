@@ -23,7 +23,7 @@ from catenary.retrieval.scoring.tree import turns
 
 BATCH_BYTES = 1 << 31
 """Bytes of keys and values that may wait to be continued: 2 GB are ten prompts of 4,600 tokens of SmolLM2-135M in
-float32 (46 kB a token), or eight of 500 tokens of a network with 0.5 MB a token. They are copied once when continued."""
+float32 (46 kB a token), or eight of 500 tokens of a network with 0.5 MB a token. Continuing copies them once."""
 
 
 @dataclass(frozen=True, eq=False)

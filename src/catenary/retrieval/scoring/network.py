@@ -36,8 +36,8 @@ class NetworkScorer:
     has_logp = True
 
     def __init__(
-        self, model: Model, tokenizer: Any, *, bos: Bos = "tokenizer", chat: Chat = "auto", max_length: int | None = None,
-        max_new_tokens: int = 40, route: Route | None = None,
+        self, model: Model, tokenizer: Any, *, bos: Bos = "tokenizer", chat: Chat = "auto",
+        max_length: int | None = None, max_new_tokens: int = 40, route: Route | None = None,
     ) -> None:  # fmt: skip
         """Prepare a network.
 
@@ -49,7 +49,7 @@ class NetworkScorer:
             max_length: most tokens of prompt and answer together; at most, and by default, what the config names.
                 A longer prompt is skipped, never cut.
             max_new_tokens: where a generation that has not ended is truncated.
-            route: how prompts are scored; by default ``cached`` where ``check`` finds it equal to ``alone``.
+            route: how prompts are scored; by default ``settle`` decides.
 
         Raises:
             InvalidInput: sizes below 1, unknown words, and what ``Encoder`` refuses.
@@ -67,16 +67,21 @@ class NetworkScorer:
         self.route: Route | None = route
         self.why = "as asked" if route else ""
 
+    def settle(self, cases: Sequence[Case]) -> None:
+        """Decide how prompts are scored, on the cases of one sample; nothing to do where that was asked for."""
+        if self.route is None:
+            encoded = [self._encode(case) for case in cases]
+            self.route, self.why = self.check([_query(one) for one in encoded if isinstance(one, Encoded)])
+
     def score(self, cases: Sequence[Case]) -> list[Scored]:
-        """One result for each case; the first call settles the route by a check on its own cases."""
+        """One result for each case."""
+        self.settle(cases)
         encoded = [self._encode(case) for case in cases]
         fitting = [(n, one) for n, one in enumerate(encoded) if isinstance(one, Encoded)]
-        queries = [Query(one.prompt, one.continuation, one.unscored) for _, one in fitting]
+        queries = [_query(one) for _, one in fitting]
         results = [one if isinstance(one, Scored) else Scored() for one in encoded]
         if not queries:
             return results
-        if self.route is None:
-            self.route, self.why = self.check(queries)
         run = score_cached if self.route == "cached" else score_alone
         for (n, one), reply in zip(fitting, run(self.model.module, queries, self.ending), strict=True):
             results[n] = Scored(
@@ -85,15 +90,15 @@ class NetworkScorer:
         return results
 
     def check(self, queries: Sequence[Query]) -> tuple[Route, str]:
-        """The route to take, and why: one prompt that continues a shared beginning, scored both ways."""
+        """The route to take, and why: the prompt that shares most with another, scored both ways."""
         order = turns([query.prompt for query in queries])
         if len(order) < 2:
             return "alone", "nothing to share"
-        last = max(order[1:], key=lambda turn: turn.shared).rows[0]
-        brief = replace(self.ending, limit=1)
+        at = max(range(1, len(order)), key=lambda k: order[k].shared)
+        before, last = queries[order[at - 1].rows[0]], queries[order[at].rows[0]]
         module = self.model.module
         try:
-            shared = score_cached(module, queries, brief)[last].logp
+            shared = score_cached(module, [before, last], replace(self.ending, limit=1))[1].logp
         except Unforkable as fault:
             return "alone", f"{fault}"
         except torch.OutOfMemoryError:
@@ -101,7 +106,7 @@ class NetworkScorer:
         except _FAULTS as fault:
             words = " ".join(f"{type(fault).__name__}: {fault}".split())[:160]
             return "alone", f"{type(module).__name__} cannot continue a shared cache ({words})"
-        difference = abs(shared - logp_alone(module, queries[last]))
+        difference = abs(shared - logp_alone(module, last))
         limit = ROUNDING.get(self.model.dtype, 1e-3)
         if not difference <= limit:
             return "alone", f"with a shared cache a log-probability differs by {difference:.2g} nats per token"
@@ -120,7 +125,7 @@ class NetworkScorer:
         """The network's provenance and how prompts were scored."""
         return {
             "model": self.model.provenance(), "encoder": self.encoder.record(), "ending": self.ending.record(),
-            "max_length": self.max_length, "versions": versions(),
+            "max_length": self.max_length, "versions": versions(), "route": self.route, "route_reason": self.why,
         }  # fmt: skip
 
     def _encode(self, case: Case) -> Encoded | Scored:
@@ -135,3 +140,7 @@ class NetworkScorer:
         if size == 0:
             return Scored(skipped="the prompt has no token")
         return one
+
+
+def _query(one: Encoded) -> Query:
+    return Query(one.prompt, one.continuation, one.unscored)

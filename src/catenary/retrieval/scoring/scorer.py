@@ -18,6 +18,10 @@ class Scorer(Protocol):
         """Whether results carry the answer's log-probability."""
         ...
 
+    def settle(self, cases: Sequence[Case]) -> None:
+        """Decide, on the cases of one sample, whatever must be the same for all samples."""
+        ...
+
     def score(self, cases: Sequence[Case]) -> list[Scored]:
         """One result for each case, in order; cases of one sample, which begin alike."""
         ...
