@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from catenary.architecture import Architecture, Causal, Window
+from catenary.architecture import Architecture, Bottleneck, Causal, Window
 from catenary.configs.read import read_config, text_part
 from catenary.errors import InvalidInput, NotApplicable
 
@@ -121,6 +121,11 @@ SAID: dict[str, Callable[[Architecture], bool]] = {
     "nvidia/Minitron-4B-Base": lambda a: a.layers[0].attention.head_dim == 128 and a.embedding.std == 0.0134,
     "HuggingFaceTB/SmolLM2-135M-Instruct": lambda a: a.embedding.std == 1 / 24,
     "microsoft/Phi-3.5-mini-instruct": lambda a: kernels(a)[0] == [Window(262144)],
+    "nvidia/NVIDIA-Nemotron-3-Super-120B": lambda a: all(
+        mix.experts is None or (mix.bottleneck == Bottleneck(1024, 0.02, 0.02) and mix.experts.top == 22
+                                and mix.experts.shared.bottleneck is None and mix.experts.shared.width == 5376)
+        for layer in a.layers for mix in layer.feed_forwards
+    ),
     "openai-community/gpt2-large": lambda a: a.layers[0].attention.output_std == 0.02 / 72**0.5,
     "AnirudhRajagopalan1201/tinystories-custom-8M": lambda a: kernels(a)[:2] == [[Causal()], [Window(256)]],
     "ccui46/hazardworld_per_chunk": lambda a: all(

@@ -90,6 +90,6 @@ def _plain_steps(layer: Layer, architecture: Architecture) -> list[Step]:
                 output_std=mix.value_std,
             )  # fmt: skip
         elif isinstance(mix, FeedForward):
-            mix = replace(mix, experts=None, gate=None, limit=None, offset=0.0)
+            mix = replace(mix, experts=None, gate=None, limit=None, offset=0.0, bottleneck=None)
         steps.append(Step((Branch(mix, before=norm),)))
     return steps

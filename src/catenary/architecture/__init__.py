@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from catenary.architecture.attention import Attention, Gate, Latent, Rotary, Sink
 from catenary.architecture.embedding import Embedding, Sinusoid
-from catenary.architecture.feed_forward import Experts, FeedForward
+from catenary.architecture.feed_forward import Bottleneck, Experts, FeedForward
 from catenary.architecture.kernels import Alibi, Causal, Chunk, HeadGroup, Kernel, Prefix, Window
 from catenary.architecture.layers import (
     Branch,
@@ -30,6 +30,7 @@ __all__ = [
     "Alibi",
     "Architecture",
     "Attention",
+    "Bottleneck",
     "Branch",
     "Causal",
     "Chunk",

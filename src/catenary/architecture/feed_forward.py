@@ -34,11 +34,24 @@ class Experts:
 
 
 @dataclass(frozen=True)
+class Bottleneck:
+    """Linear maps in front of a network and behind it: the network sees and gives ``width`` channels.
+
+    The entries of the map in front have the std ``input_std``, those of the one behind ``output_std``.
+    """
+
+    width: int
+    input_std: float
+    output_std: float
+
+
+@dataclass(frozen=True)
 class FeedForward:
     """A feed-forward network: W_down f(W_up x), or W_down (f(W_gate x) * (W_up x + offset)) when gated.
 
     With ``limit`` c, W_gate x is cut at c from above and W_up x at c and -c. With ``experts``, that many of them behind
-    a router, each of this width. ``gate`` multiplies the output.
+    a router, each of this width. ``gate`` multiplies the output. With a ``bottleneck`` the network, or all its experts
+    together, stand between two linear maps; the router and the network shared by all tokens see the stream itself.
     """
 
     width: int
@@ -50,3 +63,4 @@ class FeedForward:
     offset: float = 0.0
     gate: Gate | None = None
     limit: float | None = None
+    bottleneck: Bottleneck | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from catenary.architecture import Architecture, Branch, FeedForward, Layer, Norm, StateSpace, Step, Steps
+from dataclasses import replace
+
+from catenary.architecture import Architecture, Bottleneck, Branch, FeedForward, Layer, Norm, StateSpace, Step, Steps
 from catenary.configs import limits
 from catenary.configs.activations import ACTIVATIONS
 from catenary.configs.decoder import (
@@ -21,7 +23,7 @@ from catenary.configs.family import Described, register
 from catenary.configs.fields import Fields
 from catenary.configs.initial import initial_std
 from catenary.configs.state_space import STATE, check_attends, note_strong_state
-from catenary.errors import NotApplicable, invalid
+from catenary.errors import invalid
 
 LETTERS = {"M": "linear_attention", "*": "full_attention", "-": "mlp", "E": "moe"}
 """What the letters of ``hybrid_override_pattern`` stand for."""
@@ -34,7 +36,8 @@ def nemotron_h(fields: Fields) -> Architecture:
     r"""x + branch(norm(x)) in every layer; attention is not turned, networks are plain.
 
     With ``rescale_prenorm_residual`` the state spaces' output matrices are uniform of std
-    \(1/\sqrt{3mH}\), m channels and H layers. Steps are cut at ``time_step_min`` from below.
+    \(1/\sqrt{3mH}\), m channels and H layers. Steps are cut at ``time_step_min`` from below. With ``moe_latent_size``
+    the routed experts stand between two linear maps.
     """
     kinds = _kinds(fields)
     heads = read_heads(fields)
@@ -100,9 +103,7 @@ def _state_space(fields: Fields, sizes: Sizes, norm: Norm) -> StateSpace:
 
 def _experts(fields: Fields, sizes: Sizes) -> FeedForward:
     latent = fields.optional_integer("moe_latent_size", most=limits.WIDTH)
-    if latent is not None:
-        raise NotApplicable(f"nemotron_h with moe_latent_size={latent}: its experts see a projection of the stream")
-    return read_experts(
+    experts = read_experts(
         fields,
         sizes,
         count="n_routed_experts",
@@ -114,6 +115,9 @@ def _experts(fields: Fields, sizes: Sizes) -> FeedForward:
         grouped=True,
         gated=False,
     )
+    if latent is None:
+        return experts
+    return replace(experts, bottleneck=Bottleneck(latent, sizes.std, sizes.std))
 
 
 register(Described(("nemotron_h",), nemotron_h, defaults={"conv_kernel": 4}))

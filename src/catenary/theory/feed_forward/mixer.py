@@ -98,6 +98,8 @@ def feed_forward_kernels(branch: FeedForward, width: int, level: float = 1.0) ->
 
     where g(x) = x + offset, cut at the limit if there is one; without both \(K_g = s^2X\rho\), \(K_{g'} = 1\).
     A gate or experts multiply the network by random weights (``FeedForwardKernels.weighed``); a shared network adds.
+    In a bottleneck of l channels and the stds a, b, \(s^2 = da^2\,l\sigma_{in}^2\) and \(m\sigma^2\) becomes
+    \(lb^2\,m\sigma^2\): linear maps of independent weights multiply covariances, forward and backward.
     Exact at infinite width; the error at width d is O(1/d). Derived here.
 
     Args:
@@ -129,8 +131,7 @@ def feed_forward_kernels(branch: FeedForward, width: int, level: float = 1.0) ->
 
 def _network(branch: FeedForward, width: int, level: float) -> FeedForwardKernels:
     """One network without its gate and its router."""
-    variance = width * branch.input_std**2
-    gain = branch.width * branch.output_std**2
+    gain, variance = _strengths(branch, width)
     scale = math.sqrt(variance * level)
     inner = kernels_at(_inner(branch), scale)
     if not branch.gated:
@@ -138,6 +139,15 @@ def _network(branch: FeedForward, width: int, level: float) -> FeedForwardKernel
     line = kernels_at(cut_line(branch.limit, branch.offset), scale)
     both = total(product(inner.derivative, line.value), product(inner.value, line.derivative))
     return FeedForwardKernels(times(gain, product(inner.value, line.value)), times(gain * variance, both))
+
+
+def _strengths(branch: FeedForward, width: int) -> tuple[float, float]:
+    """The energy gained behind the activation, and the pre-activations' variance per unit of the input's."""
+    gain, variance = branch.width * branch.output_std**2, branch.input_std**2
+    if branch.bottleneck is None:
+        return gain, width * variance
+    inner = branch.bottleneck
+    return gain * inner.width * inner.output_std**2, variance * inner.width * width * inner.input_std**2
 
 
 ELASTICITY_STEP = 1.05
@@ -214,8 +224,7 @@ def _unlike_maps(branch: FeedForward, width: int, deviations: Vector) -> _Maps:
 
 def _network_maps(branch: FeedForward, width: int, deviations: Vector) -> _Maps:
     """One network without its gate and its router."""
-    variance = width * branch.input_std**2
-    gain = branch.width * branch.output_std**2
+    gain, variance = _strengths(branch, width)
     scales = math.sqrt(variance) * deviations
     inner = kernels_between(_inner(branch), scales)
     if not branch.gated:
