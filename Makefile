@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.catenary-installed
 DEMO   := $(CACHE)/demo/.complete
 FACTS  := $(CACHE)/demo/factbook/fetched.json
 
-.PHONY: run demo install fetch facts test test-fast lint types docs bench clean help
+.PHONY: run demo install fetch facts test test-fast lint types docs reproduce bench clean help
 
 help:
 	@grep -E '^[a-z-]+:.*##' Makefile | sed 's/:.*##/  /'
@@ -61,6 +61,11 @@ types: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python scripts/generate_docs.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+reproduce: $(DEMO)  ## rerun both papers' experiments and hold them against the committed ledger (under 90 minutes)
+	@set -e; for paper in 2603.10123 2605.09213 2602.16837; do \
+	  OMP_NUM_THREADS=1 CATENARY_DEMO=$(CACHE)/demo $(BIN)/catenary reproduce $$paper --out $(OUT)/reproduce \
+	    --check docs/ledger; done
 
 bench: $(STAMP)  ## ratios against named alternatives, one benchmark after the other
 	@set -e; for file in $(filter-out benchmarks/clock.py,$(wildcard benchmarks/*.py)); do \

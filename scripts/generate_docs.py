@@ -1,4 +1,4 @@
-"""Write the generated part of the docs: the command line's help. ``--check`` fails when the file is not current."""
+"""Write the generated docs: the command line's help and the ledger. ``--check`` fails when one is not current."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 VERBS = (
     ("profile",), ("predict",), ("atlas",), ("measure",), ("compare",), ("report",), ("doctor",),
-    ("strengths",), ("pathways",), ("rollout",), ("boundaries",), ("kinetic",),
+    ("strengths",), ("pathways",), ("rollout",), ("boundaries",), ("reproduce",), ("kinetic",),
     *(("kinetic", verb) for verb in ("profile", "phase", "simulate", "correlate", "bridge")),
 )  # fmt: skip
-TARGET = Path(__file__).parent.parent / "docs" / "cli.md"
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 def help_of(*verb: str) -> str:
@@ -23,15 +23,27 @@ def help_of(*verb: str) -> str:
     return "\n".join(line.rstrip() for line in shown.strip().splitlines())
 
 
-def main() -> None:
+def command_line() -> str:
     parts = ["# Command line\n\nGenerated from the program's own help.\n", f"```text\n{help_of()}\n```\n"]
     parts += [f"## catenary {' '.join(verb)}\n\n```text\n{help_of(*verb)}\n```\n" for verb in VERBS]
-    page = "\n".join(parts)
-    if "--check" in sys.argv[1:]:
-        if TARGET.read_text(encoding="utf-8") != page:
-            sys.exit("docs/cli.md is not current: run scripts/generate_docs.py and commit it")
-        return
-    TARGET.write_text(page, encoding="utf-8")
+    return "\n".join(parts)
+
+
+def ledger() -> str:
+    from catenary.reproduce.experiment import PAPERS, read_experiments
+    from catenary.reproduce.ledger import page, rows_of
+
+    return page({paper: rows_of(read_experiments(paper), DOCS / "ledger") for paper in PAPERS})
+
+
+def main() -> None:
+    pages = {"cli.md": command_line, "claims.md": ledger}
+    for name, make in pages.items():
+        target, text = DOCS / name, make()
+        if "--check" not in sys.argv[1:]:
+            target.write_text(text, encoding="utf-8")
+        elif target.read_text(encoding="utf-8") != text:
+            sys.exit(f"docs/{name} is not current: run scripts/generate_docs.py and commit it")
 
 
 if __name__ == "__main__":

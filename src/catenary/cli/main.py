@@ -7,18 +7,21 @@ from catenary.cli import (
     boundaries,
     compare,
     doctor,
+    evolve,
     kinetic,
+    learn,
     measure,
     pathways,
     predict,
     profile,
     report,
+    reproduce,
     rollout,
     strengths,
 )
 from catenary.cli.app import app, main
 
 __all__ = [
-    "app", "atlas", "boundaries", "compare", "doctor", "kinetic", "main", "measure", "pathways", "predict", "profile",
-    "report", "rollout", "strengths",
+    "app", "atlas", "boundaries", "compare", "doctor", "evolve", "kinetic", "learn", "main", "measure",
+    "pathways", "predict", "profile", "report", "reproduce", "rollout", "strengths",
 ]  # fmt: skip

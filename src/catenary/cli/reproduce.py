@@ -1,0 +1,81 @@
+"""`catenary reproduce`: rerun a paper's experiments and say of each claim whether it replicates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from catenary.cli import options
+from catenary.cli.app import app
+from catenary.cli.terminal import observing, print_json
+
+
+@app.command(
+    epilog="""Examples:
+
+- `catenary reproduce 2603.10123 --list`
+- `catenary reproduce 2603.10123 --claim discrete-formula`
+- `catenary reproduce 2605.09213 --figure 4 --out out/reproduce`
+"""
+)
+def reproduce(
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="2603.10123, 2605.09213 or 2602.16837.")],
+    experiment: Annotated[
+        list[str] | None, typer.Option("--experiment", help="Run this one only; may be given again.")
+    ] = None,
+    figure: Annotated[str, typer.Option("--figure", help="Run what the paper's figure rests on.")] = "",
+    claim: Annotated[str, typer.Option("--claim", help="Run what decides this claim.")] = "",
+    full: Annotated[bool, typer.Option("--full", help="At full size; --list shows what it costs.")] = False,
+    check: Annotated[
+        Path | None, typer.Option("--check", help="Committed results the rerun must agree with, else exit 2.")
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="Show experiments, claims and costs; run nothing.")] = False,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the results.")] = Path("out/reproduce"),
+    json: options.JSON = False,
+    quiet: options.QUIET = False,
+) -> None:
+    """Rerun a paper's experiments, and say claim by claim whether it replicates, differs and why, or is not testable.
+
+    What is finished in --out at the same settings is kept, so a run that was killed goes on where it stopped.
+    """
+    from catenary.errors import InvalidInput
+    from catenary.reproduce.experiment import read_experiments
+    from catenary.reproduce.ledger import rows_of
+    from catenary.reproduce.result import disagreements, read_result, result_file
+    from catenary.reproduce.run import chosen, run_experiments
+
+    wanted = chosen(read_experiments(paper), names=experiment or (), figure=figure, claim=claim)
+    if listing:
+        for entry in wanted:
+            price = f"{entry.cost or 'nothing to run'}" + (f"; full size: {entry.full['cost']}" if entry.full else "")
+            typer.echo(f"{entry.name}: {entry.title} ({price})")
+            for tested in entry.claims:
+                typer.echo(f"  {tested.id}: {tested.claim} [{tested.where}]")
+        return
+    with observing(quiet) as observer:
+        run_experiments(wanted, out, full=full, observer=observer)
+    rows = rows_of({entry.name: entry for entry in wanted}, out)
+    if json:
+        print_json({
+            row.claim.id: {"where": row.claim.where, "claim": row.claim.claim, "verdict": row.verdict,
+                           "reading": None if row.reading is None else row.reading.to_dict()}
+            for row in rows
+        })  # fmt: skip
+    else:
+        for row in rows:
+            shown = "" if row.reading is None else f" ({row.reading.text})"
+            typer.echo(f"{row.claim.id}: {row.verdict}{shown}")
+        typer.echo(f"results: {out / paper}")
+    if check is not None:
+        said = []
+        for entry in wanted:
+            file = result_file(check, entry)
+            if entry.study and file.is_file():
+                said += disagreements(entry, read_result(file), read_result(result_file(out, entry)))
+            elif entry.study:
+                said.append(f"{entry.name}: {file} is missing")
+        if said:
+            raise InvalidInput("the rerun disagrees with " + f"{check}: " + "; ".join(said))
+        typer.echo(f"agrees with {check} within the stated uncertainties")

@@ -1,0 +1,101 @@
+"""Ledger: every claim with what was run, our number, the verdict, and the figure, as rows and as a Markdown page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from catenary.reading import Reading, number
+from catenary.reproduce.claim import DIFFERS, REPLICATES, UNDECIDED, UNDER_DEFINITION, UNTESTABLE, Claim
+from catenary.reproduce.experiment import PAPERS, Experiment
+from catenary.reproduce.result import Result, read_result, result_file
+
+VERDICTS = (REPLICATES, UNDER_DEFINITION, DIFFERS, UNDECIDED, UNTESTABLE)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim and what became of it; ``result`` is None where it is untestable or was not run yet."""
+
+    claim: Claim
+    experiment: Experiment
+    result: Result | None
+
+    @property
+    def reading(self) -> Reading | None:
+        """The number that decides, None where there is none."""
+        return None if self.result is None else self.result.readings.get(self.claim.reading)
+
+    @property
+    def verdict(self) -> str:
+        """One of ``VERDICTS``; "not run" where a testable claim has no result."""
+        if self.claim.reading and self.result is None:
+            return "not run"
+        return self.claim.verdict(self.reading)
+
+
+def rows_of(experiments: Mapping[str, Experiment], folder: Path) -> list[Row]:
+    """A row for every claim, in the experiments' order, with the results stored under ``folder``."""
+    rows = []
+    for experiment in experiments.values():
+        file = result_file(folder, experiment)
+        result = read_result(file) if file.is_file() else None
+        rows += [Row(claim, experiment, result) for claim in experiment.claims]
+    return rows
+
+
+def gaps(rows: list[Row]) -> list[str]:
+    """What must not be: a claim without a run, a number that is missing, a "differs" without its reason."""
+    said = []
+    for row in rows:
+        if row.verdict == "not run":
+            said.append(f"{row.claim.id}: no result is stored for experiment {row.experiment.name}")
+        elif row.claim.reading and row.reading is None:
+            said.append(f"{row.claim.id}: experiment {row.experiment.name} gives no reading {row.claim.reading!r}")
+        elif row.verdict in (DIFFERS, UNDECIDED) and not row.claim.why:
+            said.append(f"{row.claim.id}: {row.verdict}, and why is not said")
+    return said
+
+
+HEAD = """# The ledger: both papers, claim by claim
+
+Generated from the stored results by `scripts/generate_docs.py`; nothing here is typed by hand but the claims
+themselves (`experiments/PAPER/*.toml`). A number in brackets is a 95 % interval; a floor is how far rounding or the
+grid can move an exact number. A claim replicates where the whole interval lies in what the claim says, differs where
+all of it lies outside, and is undecided otherwise. Each row is rerun by `catenary reproduce PAPER --claim ID`, all of them by
+`make reproduce`.
+"""
+
+
+def page(rows_by_paper: Mapping[str, list[Row]], figures: str = "ledger") -> str:
+    """The ledger as Markdown: counts, and a table per paper; ``figures`` is the folder of the figures beside it."""
+    parts = [HEAD]
+    for paper, rows in rows_by_paper.items():
+        counts = Counter(row.verdict for row in rows)
+        tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+        parts.append(f"## {PAPERS[paper]} (arXiv {paper})\n\n{len(rows)} claims: {tally}.\n")
+        parts.append("| where | claim | what was run | value | verdict | figure |\n|---|---|---|---|---|---|")
+        parts.append("\n".join(_line(row, f"{figures}/{paper}") for row in rows) + "\n")
+    return "\n".join(parts)
+
+
+def _number(reading: Reading) -> str:
+    return f"{number(reading.value)}, exact" if reading.floor == 0 and reading.low is None else reading.text
+
+
+def _line(row: Row, folder: str) -> str:
+    claim, result = row.claim, row.result
+    value = "-" if row.reading is None else f"{_number(row.reading)}: {row.reading.meaning}"
+    verdict = f"**{row.verdict}**"
+    if claim.definition:
+        verdict += f" Definition: {claim.definition}."
+    if claim.untestable:
+        verdict += f" {claim.untestable}."
+    if claim.why:
+        verdict += f" {claim.why} (shown by {claim.shown_by})."
+    shown = "-" if result is None or not result.figures else f"[figure]({folder}/{result.figures[0]}.svg)"
+    ran = "-" if result is None else f"{result.ran} (`{row.experiment.name}`)"
+    cells = (claim.where, f'<span id="{claim.id}">{claim.claim}</span> (`{claim.id}`)', ran, value, verdict, shown)
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

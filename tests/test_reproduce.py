@@ -1,0 +1,183 @@
+"""The ledger: configs, verdicts from intervals, results on disk, and that the committed page says what they say."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import catenary.reproduce.studies  # noqa: F401
+from catenary.cli.main import app
+from catenary.errors import InvalidInput
+from catenary.reading import Reading
+from catenary.reproduce import finding as findings
+from catenary.reproduce.claim import Claim
+from catenary.reproduce.experiment import PAPERS, read_experiment, read_experiments
+from catenary.reproduce.finding import STUDIES, Finding
+from catenary.reproduce.ledger import gaps, page, rows_of
+from catenary.reproduce.result import disagreements, read_result, write_result
+from catenary.reproduce.run import run_experiments
+from catenary.study.observer import Observer, Silent
+
+ROOT = Path(__file__).parent.parent
+LEDGER = ROOT / "docs" / "ledger"
+
+CONFIG = """
+study = "two-numbers"
+title = "Two numbers"
+cost = "nothing"
+[settings]
+size = 3
+[full]
+size = 30
+cost = "a night"
+[[claims]]
+id = "big"
+where = "section 1"
+claim = "it is at least 2"
+figure = "1"
+reading = "size"
+expect = [2.0, inf]
+[[claims]]
+id = "unseen"
+where = "section 2"
+claim = "it holds on the moon"
+untestable = "we have no moon"
+"""
+
+
+def claim(**changes: Any) -> Claim:
+    entry: dict[str, Any] = {"id": "a", "where": "b", "claim": "c", "reading": "r", "expect": [1.0, 2.0]}
+    return Claim.read({**entry, **changes}, "test.toml")
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "expected"),
+    [
+        (1.5, 1.2, 1.8, "replicates"),
+        (1.5, 0.8, 1.8, "undecided at this size"),
+        (3.0, 2.5, 3.5, "differs"),
+        (0.5, 0.1, 0.9, "differs"),
+        (1.9, 1.7, 2.1, "undecided at this size"),
+    ],
+)
+def test_the_whole_interval_decides(value: float, low: float, high: float, expected: str) -> None:
+    assert claim().verdict(Reading("r", value, "m", low, high)) == expected
+
+
+def test_a_number_without_an_interval_is_exact_up_to_its_floor() -> None:
+    assert claim().verdict(Reading("r", 1.5, "m", floor=0.1)) == "replicates"
+    assert claim().verdict(Reading("r", 2.05, "m", floor=0.1)) == "undecided at this size"
+    assert claim().verdict(Reading("r", 2.15, "m", floor=0.1)) == "differs"
+    defined = claim(definition="by eye").verdict(Reading("r", 1.5, "m", floor=0.1))
+    assert defined == "replicates under the stated definition"
+    assert claim(reading="", untestable="no GPU").verdict(None) == "not testable here"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"expect": [-math.inf, math.inf]}, "anything would replicate"),
+        ({"expect": [2.0, 1.0]}, "lowest, highest"),
+        ({"untestable": "and a reading"}, "either a reading or a reason"),
+        ({"reading": ""}, "either a reading or a reason"),
+        ({"why": "because"}, "must name what shows"),
+        ({"extra": 1}, "knows"),
+        ({"where": ""}, "missing"),
+    ],
+)
+def test_a_claim_that_could_not_fail_or_says_too_little_is_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        claim(**changes)
+
+
+def test_a_number_must_say_how_sure_it_is() -> None:
+    with pytest.raises(AssertionError, match="neither an interval nor a floor"):
+        Finding("x", (Reading("r", 1.0, "m"),))
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    def two_numbers(settings: Mapping[str, Any], observer: Observer) -> Finding:
+        return Finding(f"size {settings['size']}", (Reading("size", float(settings["size"]), "given", floor=0.0),))
+
+    entries = {**findings.STUDIES._entries, "two-numbers": two_numbers}
+    monkeypatch.setattr(findings.STUDIES, "_entries", entries)
+    file = tmp_path / "2603.10123" / "two.toml"
+    file.parent.mkdir()
+    file.write_text(CONFIG)
+    return file
+
+
+def test_results_are_written_kept_and_compared(config: Path, tmp_path: Path) -> None:
+    experiment = read_experiment(config)
+    out = tmp_path / "out"
+    (file,) = run_experiments([experiment], out)
+    before = file.read_bytes()
+    said: list[str] = []
+
+    class Listening(Silent):
+        def say(self, text: str) -> None:
+            said.append(text)
+
+    run_experiments([experiment], out, observer=Listening())
+    assert any("kept" in text for text in said)
+    assert file.read_bytes() == before
+    rows = rows_of({"two": experiment}, out)
+    assert [row.verdict for row in rows] == ["replicates", "not testable here"]
+    assert not gaps(rows)
+    committed = read_result(file)
+    changed = Finding("size 1", (Reading("size", 1.0, "given", floor=0.0),))
+    rerun = read_result(write_result(tmp_path / "again", experiment, {"size": 1}, changed))
+    assert disagreements(experiment, committed, committed) == []
+    assert [said.split(":")[1].strip() for said in disagreements(experiment, committed, rerun)] == [
+        "size was 3 (floor 0) and is 1 (floor 0)", "claim big was 'replicates' and is 'differs'",
+    ]  # fmt: skip
+    assert experiment.at(full=True) == {"size": 30}
+    assert json.loads(run_experiments([experiment], out, full=True)[0].read_text())["ran"] == "size 30"
+
+
+def test_what_a_ledger_lacks_is_said(config: Path, tmp_path: Path) -> None:
+    experiment = read_experiment(config)
+    assert "no result is stored" in gaps(rows_of({"two": experiment}, tmp_path))[0]
+    other = Finding("x", (Reading("other", 1.0, "m", floor=0.0),))
+    write_result(tmp_path, experiment, experiment.settings, other)
+    assert "gives no reading 'size'" in gaps(rows_of({"two": experiment}, tmp_path))[0]
+    differing = Finding("x", (Reading("size", 1.0, "m", floor=0.0),))
+    write_result(tmp_path, experiment, experiment.settings, differing)
+    assert gaps(rows_of({"two": experiment}, tmp_path)) == ["big: differs, and why is not said"]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_claim_of_the_committed_ledger_has_a_number_or_a_reason(paper: str) -> None:
+    experiments = read_experiments(paper)
+    for experiment in experiments.values():
+        assert not experiment.study or experiment.study in STUDIES, experiment.name
+        assert not experiment.study or experiment.cost, f"{experiment.name} states no cost"
+    assert gaps(rows_of(experiments, LEDGER)) == []
+    for experiment in experiments.values():
+        if experiment.study:
+            stored = read_result(LEDGER / paper / f"{experiment.name}.json")
+            assert stored.settings == dict(experiment.settings), f"{experiment.name} was run at other settings"
+
+
+def test_the_committed_page_is_what_the_results_say() -> None:
+    text = page({paper: rows_of(read_experiments(paper), LEDGER) for paper in PAPERS})
+    assert (ROOT / "docs" / "claims.md").read_text(encoding="utf-8") == text
+
+
+def test_the_verb_lists_runs_and_checks(tmp_path: Path) -> None:
+    runner = CliRunner()
+    shown = runner.invoke(app, ["reproduce", "2603.10123", "--list"])
+    assert shown.exit_code == 0
+    assert "discrete-formula:" in shown.output
+    asked = ["reproduce", "2603.10123", "--claim", "discrete-formula", "--out", str(tmp_path), "--check", str(LEDGER)]
+    ran = runner.invoke(app, asked)
+    assert ran.exit_code == 0, ran.output
+    assert "discrete-formula: replicates" in ran.output
+    assert "agrees with" in ran.output
