@@ -64,7 +64,7 @@ def test_json_holds_the_numbers_and_the_table_stands_beside_the_page(tmp_path: P
     held = {r["name"]: r for r in record["results"]["trained/chunked"]["readings"]}
     assert held["boundary ratio"]["value"] == effect["boundary ratio"].value
     assert len((out / "boundaries.csv").read_text().splitlines()) == 1 + 2 * CHUNK
-    assert json.loads((out / "boundaries.json").read_text()) == record
+    assert json.loads((out / "boundaries.json").read_text()) | {"page": str(out / "boundaries.html")} == record
 
 
 def test_the_curves_with_joins_come_first(tmp_path: Path) -> None:

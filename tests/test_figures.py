@@ -353,3 +353,17 @@ def test_the_layer_that_answers_the_pointer_is_not_in_still_pictures() -> None:
 def test_profiles_and_samples_show_themselves_in_a_notebook() -> None:
     assert predicted(64)._repr_html_().startswith("<svg")
     assert trained(64, conditions=("vanilla", "chunked"))._repr_html_().count("chunked") >= 1
+
+
+def test_the_same_chart_gives_the_same_bytes_and_two_charts_share_no_gradient() -> None:
+    def ramp(name: str) -> dict[str, object]:
+        colour = {"field": "v", "type": "quantitative", "title": name}
+        layer = {"name": "cells", "mark": "rect", "encoding": {"x": {"field": "x", "type": "ordinal"}, "color": colour}}
+        return {"data": {"values": [{"x": 0, "v": 0}, {"x": 1, "v": 1}]}, "params": [], "layer": [layer]}
+
+    first, again, other = (figures.to_svg(ramp(name)) for name in ("a", "a", "b"))
+    assert first == again
+    named = [set(re.findall(r'id="(gradient[^"]*)"', svg)) for svg in (first, other)]
+    assert [len(names) for names in named] == [1, 1]
+    assert not named[0] & named[1]
+    assert named[0] == set(re.findall(r"url\(#(gradient[^)]*)\)", first))

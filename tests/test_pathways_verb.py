@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = run(*common, "--out", base / "out")
     assert "S/(V+S)" in text
     assert "variance" in text
-    with pytest.raises(InvalidInput, match="must not hold other pathways"):
+    with pytest.raises(InvalidInput, match=r"finished pathways\.json of another config \(different: seed\)"):
         run(*common, "--seed", 1, "--out", base / "out")
     with pytest.raises(InvalidInput, match="comma-separated"):
         run(*common, "--layers", "first", "--out", base / "other")

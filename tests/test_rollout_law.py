@@ -174,7 +174,7 @@ def test_command_line(tmp_path: Path) -> None:
 
     written = run("strengths", "toy", "--nets", "0", "--length", "64", "--out", str(tmp_path), "--quiet")
     assert written.returncode == 0, written.stderr
-    assert "sum                   attention" in written.stdout
+    assert "\nsum  " in written.stdout
     assert (tmp_path / "strengths.csv").read_text().startswith("model,label,length,layer,branch,strength")
     command = ("predict", "toy", "--theory", "rollout", "--length", "64", "--quiet", "--json")
     shown = json.loads(run(*command, "--schedule", str(tmp_path / "strengths.json"), "--content", "1.5").stdout)

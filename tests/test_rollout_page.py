@@ -44,4 +44,4 @@ def test_page_table_and_data(tmp_path: Path) -> None:
     assert "Mass on the sinks" in page
     again = called(tmp_path, "--schedule", "1")
     assert isinstance(again.exception, InvalidInput)  # type: ignore[attr-defined]
-    assert "must not hold another rollout" in str(again.exception)  # type: ignore[attr-defined]
+    assert "another config (different: monotonicity, schedule)" in str(again.exception)  # type: ignore[attr-defined]

@@ -172,7 +172,7 @@ def test_study_of_a_preset(tmp_path: Path) -> None:
     assert found.columns[0].total() == pytest.approx(found.columns[1].total(), rel=0.1)
     (skipped,) = found.skipped
     assert skipped.startswith("nothing on documents: ")
-    assert "sum of a^2/(x^2+a^2)" in found.table()
+    assert "sum of |b|^2/(|x|^2+|b|^2)" in found.table()
     assert len(found.records()) == 16
 
 

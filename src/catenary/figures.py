@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,7 +68,22 @@ def to_svg(chart: Chart) -> str:
     """Draw a chart as one SVG element; text stays text, and no font or file is fetched."""
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(still(chart)))
+    return _named(str(vl_convert.vegalite_to_svg(still(chart))))
+
+
+def _named(svg: str) -> str:
+    """The picture with its gradients named after its own content.
+
+    The library counts them over all it has drawn: the same chart would give other bytes the second time, and two
+    pictures on one page, drawn by two processes, could share a name.
+    """
+    names = list(dict.fromkeys(re.findall(r'id="(gradient_\d+)"', svg)))
+    if not names:
+        return svg
+    order = {name: str(number) for number, name in enumerate(names)}
+    bare = re.sub(r"gradient_\d+", lambda found: order.get(found[0], found[0]), svg)
+    own = hashlib.sha256(bare.encode()).hexdigest()[:8]
+    return re.sub(r"gradient_\d+", lambda found: f"gradient-{own}-{order.get(found[0], found[0])}", svg)
 
 
 def save(chart: Chart, path: Path | str) -> Path:

@@ -105,6 +105,16 @@ class Strengths:
             "provenance": dict(self.provenance),
         }
 
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Strengths:
+        """Back from ``to_dict``, number for number."""
+        return cls(
+            stored["label"], stored["length"], tuple(Strength(**row) for row in stored["rows"]),
+            {branch: sums["standard_error"] for branch, sums in stored["sums"].items()
+             if sums["standard_error"] is not None},
+            tuple(stored["statements"]), stored["provenance"],
+        )  # fmt: skip
+
     @property
     def branches(self) -> tuple[Branch, ...]:
         """The branches there are."""

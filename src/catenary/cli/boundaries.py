@@ -9,7 +9,7 @@ import typer
 
 from catenary.cli import options
 from catenary.cli.app import app
-from catenary.cli.findings import show_finding
+from catenary.cli.findings import finding_folder, show_finding
 
 
 @app.command(
@@ -27,6 +27,7 @@ def boundaries(
     ] = None,
     seed: options.SEED = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the page; default: the run's own.")] = None,
+    overwrite: options.OVERWRITE = False,
     json: options.JSON = False,
 ) -> None:
     """Whether the first token after a join stands out of its neighbours, and the curve inside chunks."""
@@ -35,7 +36,7 @@ def boundaries(
     from catenary.study.joins import join_effects
 
     stored = read_run(run)
-    found = join_effects(stored, chunk, seed=seed)
     parameters = {"config": stored.result.get("config", {}), "chunk": chunk, "seed": seed}
-    exhibit = boundary_exhibit(found, parameters)
-    show_finding(exhibit, out or run, json=json)
+    folder = finding_folder(out or stored.folder, "boundaries", parameters, overwrite=overwrite, beside=stored.folder)
+    found = join_effects(stored, chunk, seed=seed)
+    show_finding(boundary_exhibit(found, parameters), folder, json=json)

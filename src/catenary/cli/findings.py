@@ -14,29 +14,35 @@ if TYPE_CHECKING:
     from catenary.page.exhibit import Exhibit
 
 
-def finding_folder(
-    model: str, name: str, words: str, out: Path | None, record: Mapping[str, Any], *, overwrite: bool
-) -> Path:
-    """The folder for the finding ``name`` of a model, made; refused where it holds one of other parameters."""
+def default_folder(model: str, name: str) -> Path:
+    """Where the finding ``name`` of a model goes unless told otherwise."""
     from catenary.cli.profile import folder_name
-    from catenary.errors import invalid
-    from catenary.store import make_folder, read_record
 
-    folder = out or Path("out") / f"{folder_name(model)}-{name}"
-    stored = folder / f"{name}.json"
-    if stored.exists() and not overwrite and read_record(stored).get("parameters") != record:
-        raise invalid("out", f"must not hold {words}", str(folder), "choose another, or give --overwrite")
+    return Path("out") / f"{folder_name(model)}-{name}"
+
+
+def finding_folder(
+    folder: Path, name: str, record: Mapping[str, Any], *, overwrite: bool, beside: Path | None = None
+) -> Path:
+    """The folder for the finding ``name``, made; refused where it holds another result, see ``check_folder``."""
+    from catenary.store import make_folder
+    from catenary.study.existing import check_folder
+
+    check_folder(folder, (f"{name}.json",), record, overwrite=overwrite, beside=beside)
     make_folder(folder)
     return folder
 
 
-def show_finding(exhibit: Exhibit, folder: Path, *, json: bool) -> None:
-    """Write the page into the folder, and print the finding as text with the page's path, or as JSON."""
-    from catenary.page.exhibit import write_exhibit
+def show_finding(exhibit: Exhibit, folder: Path | None, *, json: bool) -> None:
+    """Write the page into the folder, if there is one, and print the finding as text or JSON, with the page's path."""
+    page = None
+    if folder is not None:
+        from catenary.page.exhibit import write_exhibit
 
-    page = write_exhibit(exhibit, folder)
+        page = write_exhibit(exhibit, folder)
     if json:
-        print_json(exhibit.record())
+        print_json(exhibit.record() | {"page": None if page is None else str(page)})
         return
     typer.echo(exhibit.text())
-    typer.echo(f"page: {page}")
+    if page is not None:
+        typer.echo(f"page: {page}")

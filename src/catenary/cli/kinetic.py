@@ -9,7 +9,8 @@ import typer
 
 from catenary.cli import options
 from catenary.cli.app import app
-from catenary.cli.terminal import bar, observing, print_json
+from catenary.cli.findings import finding_folder, show_finding
+from catenary.cli.terminal import bar, observing
 
 if TYPE_CHECKING:
     from catenary.kinetic.correlations.estimators import EstimatorName
@@ -54,6 +55,7 @@ def profile(
         list[str] | None, typer.Option("--head", help="WEIGHT,LAMBDA,BETA instead of --lam and --beta; several add up.")
     ] = None,
     out: options.OUT = None,
+    overwrite: options.OVERWRITE = False,
     json: options.JSON = False,
     quiet: options.QUIET = False,
 ) -> None:
@@ -61,7 +63,7 @@ def profile(
     from catenary.page.kinetic_profile import profile_exhibit
 
     heads = [_head(text) for text in head] if head else [(1.0, lam, beta)]
-    _show(profile_exhibit(heads=heads, times=time or [1.0], M=vocabulary), out, json)
+    _show(profile_exhibit(heads=heads, times=time or [1.0], M=vocabulary), out, overwrite, json)
 
 
 @kinetic.command(
@@ -80,6 +82,7 @@ def phase(
     ] = None,
     cells: Annotated[int, typer.Option("--cells", help="Cells of the grid each way.")] = 48,
     out: options.OUT = None,
+    overwrite: options.OVERWRITE = False,
     json: options.JSON = False,
     quiet: options.QUIET = False,
 ) -> None:
@@ -87,7 +90,7 @@ def phase(
     from catenary.page.kinetic_phase import phase_exhibit
 
     found = phase_exhibit(beta=beta, M=vocabulary, largest_decay=lam_max, longest=t_max, cells=cells)
-    _show(found, out, json)
+    _show(found, out, overwrite, json)
 
 
 @kinetic.command(
@@ -107,6 +110,7 @@ def simulate(
     frames: Annotated[int, typer.Option("--frames", help="Times kept.")] = 101,
     seed: options.SEED = 0,
     out: options.OUT = None,
+    overwrite: options.OVERWRITE = False,
     json: options.JSON = False,
     quiet: options.QUIET = False,
 ) -> None:
@@ -118,7 +122,7 @@ def simulate(
             tokens=tokens, lam=lam, beta=beta, t=time, frames=frames, start=cast("Start", start), clusters=clusters,
             seed=seed, progress=bar(observer, "frames"),
         )  # fmt: skip
-    _show(found, out, json)
+    _show(found, out, overwrite, json)
 
 
 @kinetic.command(
@@ -142,6 +146,7 @@ def correlate(
     bins: Annotated[int, typer.Option("--bins", min=1, help="Points over the prompt.")] = 16,
     seed: options.SEED = 0,
     out: options.OUT = None,
+    overwrite: options.OVERWRITE = False,
     json: options.JSON = False,
     quiet: options.QUIET = False,
 ) -> None:
@@ -153,7 +158,7 @@ def correlate(
             tokens=tokens, lam=lam, beta=beta, t=time, M=vocabulary, samples=samples, bins=bins, seed=seed,
             estimator=cast("EstimatorName", estimator), progress=bar(observer, "batches"), say=observer.say,
         )  # fmt: skip
-    _show(found, out, json)
+    _show(found, out, overwrite, json)
 
 
 @kinetic.command(
@@ -178,6 +183,7 @@ def bridge(
     ] = None,
     length: options.LENGTH = 2048,
     out: options.OUT = None,
+    overwrite: options.OVERWRITE = False,
     json: options.JSON = False,
     quiet: options.QUIET = False,
 ) -> None:
@@ -196,7 +202,7 @@ def bridge(
     mixing, decay = 1.7 if c is None else c, 0.0 if lam is None else lam
     chosen = cast("Stack", stack or ("additive" if birth is None else "convex"))
     shown = layers or _depths(depths, mixing, chosen)
-    _show(bridge_exhibit(c=mixing, lam=decay, stack=chosen, layers=shown, birth=birth), out, json)
+    _show(bridge_exhibit(c=mixing, lam=decay, stack=chosen, layers=shown, birth=birth), out, overwrite, json)
 
 
 def _decay(birth: BirthKinetics) -> float:
@@ -234,16 +240,8 @@ def _head(text: str) -> tuple[float, float, float]:
     return weight, lam, beta
 
 
-def _show(found: Exhibit, out: Path | None, json: bool) -> None:
-    """Write where ``out`` says, and print."""
-    page = None
+def _show(found: Exhibit, out: Path | None, overwrite: bool, json: bool) -> None:
+    """Write where ``out`` says, unless another result is there, and print."""
     if out is not None:
-        from catenary.page.exhibit import write_exhibit
-
-        page = write_exhibit(found, out)
-    if json:
-        print_json(found.record() | {"page": str(page) if page else None})
-        return
-    typer.echo(found.text())
-    if page is not None:
-        typer.echo(f"page: {page}")
+        finding_folder(out, found.name, found.parameters, overwrite=overwrite)
+    show_finding(found, out, json=json)

@@ -30,7 +30,7 @@ def read_numbers(option: str, text: str | None) -> Any:
     try:
         held = json.loads(Path(text).read_text(encoding="utf-8"))
         if isinstance(held, dict):
-            return [row["strength"] for row in held["columns"][-1]["rows"] if row["branch"] == "attention"]
+            return [row["strength"] for row in held["results"]["columns"][-1]["rows"] if row["branch"] == "attention"]
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise invalid(option, rule, text, " ".join(str(error).split())[:160]) from error
     if not isinstance(held, list):

@@ -8,7 +8,7 @@ import typer
 
 from catenary.cli import options
 from catenary.cli.app import app
-from catenary.cli.findings import finding_folder, show_finding
+from catenary.cli.findings import default_folder, finding_folder, show_finding
 from catenary.cli.terminal import observing
 
 
@@ -59,6 +59,7 @@ def pathways(
     from catenary.errors import invalid, unknown
     from catenary.page.pathways import pathways_exhibit
     from catenary.study.config import study_config
+    from catenary.study.deciding import deciding
     from catenary.study.pathways import study_pathways
 
     if at not in ("layer", "embeddings"):
@@ -69,13 +70,13 @@ def pathways(
         raise invalid("layers", "must be comma-separated integers", layers) from error
     config = study_config({**options.settings(given), "windows": 1, "probes": 1})
     asked = {"weights": weights, "tokens": tokens, "windows": windows, "probes": probes, "at": at, "layers": chosen}
-    record = {**config.model_dump(mode="json"), **asked}
-    folder = finding_folder(model, "pathways", "other pathways", out, record, overwrite=overwrite)
+    record = {**deciding(config, [weights], [tokens], "rope"), **asked}
+    folder = finding_folder(out or default_folder(model, "pathways"), "pathways", record, overwrite=overwrite)
     options.use_threads(threads)
     with observing(quiet) as observer:
         found = study_pathways(
             config, observer, weights=weights, tokens=tokens, windows=windows, probes=probes,
-            source="layer" if at == "layer" else "embeddings", layers=chosen,
+            source="layer" if at == "layer" else "embeddings", layers=chosen, folder=folder,
         )
     exhibit = pathways_exhibit(found.pathways, found.paths, record, found.logit_variance)
     show_finding(exhibit, folder, json=json)

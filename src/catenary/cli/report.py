@@ -23,13 +23,18 @@ def report(
     run: Annotated[Path, typer.Argument(metavar="RUN_DIRECTORY", help="A finished run.")],
     title: Annotated[str | None, typer.Option("--title", help="Heading of the page.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the page; default: the run's own.")] = None,
+    overwrite: options.OVERWRITE = False,
     json: options.JSON = False,
 ) -> None:
     """Write the page and the figures (SVG, PNG, PDF) of a stored run."""
     from catenary.store import read_run
+    from catenary.study.existing import check_folder
     from catenary.study.report import report_run
 
-    page = report_run(read_run(run), title=title, out=out)
+    stored = read_run(run)
+    if out is not None:
+        check_folder(out, (), {}, overwrite=overwrite, beside=stored.folder)
+    page = report_run(stored, title=title, out=out)
     if json:
         print_json({"report": str(page)})
         return

@@ -8,7 +8,7 @@ import typer
 
 from catenary.cli import options
 from catenary.cli.app import app
-from catenary.cli.findings import finding_folder, show_finding
+from catenary.cli.findings import default_folder, finding_folder, show_finding
 from catenary.cli.terminal import observing
 
 
@@ -67,6 +67,7 @@ def rollout(
     from catenary.cli.numbers import read_numbers
     from catenary.page.rollout import rollout_exhibit
     from catenary.study.config import study_config
+    from catenary.study.deciding import deciding
     from catenary.study.rollout import study_rollout
     from catenary.theory.rollout.schedules import read_schedule
 
@@ -74,13 +75,13 @@ def rollout(
     config = study_config({**options.settings(given), "windows": 1, "probes": 1})
     asked = {"weights": weights, "tokens": tokens, "windows": windows, "probes": probes, "schedule": schedule,
              "monotonicity": monotonicity}
-    record = {**config.model_dump(mode="json"), **asked}
-    folder = finding_folder(model, "rollout", "another rollout", out, record, overwrite=overwrite)
+    record = {**deciding(config, [weights], [tokens], "rope"), **asked}
+    folder = finding_folder(out or default_folder(model, "rollout"), "rollout", record, overwrite=overwrite)
     options.use_threads(threads)
     with observing(quiet) as observer:
         found = study_rollout(
             config, observer, weights=weights, tokens=tokens, windows=windows, probes=probes, schedule=chosen,
-            monotonicity=monotonicity,
+            monotonicity=monotonicity, folder=folder,
         )
     exhibit = rollout_exhibit(found, record)
     show_finding(exhibit, folder, json=json)

@@ -8,7 +8,8 @@ import typer
 
 from catenary.cli import options
 from catenary.cli.app import app
-from catenary.cli.terminal import observing, print_json
+from catenary.cli.findings import finding_folder, show_finding
+from catenary.cli.terminal import observing
 
 
 @app.command(
@@ -46,30 +47,20 @@ def strengths(
     Untrained networks are fed random vectors, and where there is a tokenizer documents, as the trained one is.
     """
     given = dict(locals())
+    from catenary.page.strengths import strengths_exhibit
     from catenary.study.config import study_config
+    from catenary.study.deciding import deciding
     from catenary.study.strengths import study_strengths
 
     config = study_config({**options.settings(given), "nets": max(nets, 1)})
-    record = {**config.model_dump(mode="json"), "nets": nets}
-    if out is not None:
-        from catenary.store import make_folder
-        from catenary.study.existing import check_folder
-
-        check_folder(out, ("strengths.json",), record, overwrite=overwrite)
-        make_folder(out)
     if nets:
+        every = deciding(config, ("untrained", "pretrained"), ("random", "vanilla"), "batch_size")
+        record = {**every, "nets": nets, "windows": windows}
         options.use_threads(threads)
+    else:
+        record = config.model_dump(mode="json", include={"model", "revision", "length", "init_std"}) | {"nets": 0}
+    if out is not None:
+        finding_folder(out, "strengths", record, overwrite=overwrite)
     with observing(quiet) as observer:
-        found = study_strengths(config, nets, windows, observer)
-    if out is not None:
-        from catenary.provenance import versions
-        from catenary.store import records_csv, write_json, write_text
-
-        write_json(out / "strengths.json", {"config": record, "versions": versions(), **found.to_dict()})
-        write_text(out / "strengths.csv", records_csv(found.records()))
-    if json:
-        print_json(found.to_dict())
-        return
-    typer.echo(found.table())
-    if out is not None:
-        typer.echo(f"written: {out / 'strengths.csv'}, {out / 'strengths.json'}")
+        found = study_strengths(config, nets, windows, observer, out)
+    show_finding(strengths_exhibit(found, record), out, json=json)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
 
@@ -36,3 +38,23 @@ class Silent:
 
     def end(self) -> None:
         """Nothing."""
+
+
+@contextmanager
+def counting(observer: Observer, label: str, total: int) -> Iterator[Callable[[int, int], None]]:
+    """A part of the work as a progress callback of (done, all); the part is over when the block ends, however it ends.
+
+    ``done`` may leap: what is read from a file comes all at once.
+    """
+    told = 0
+
+    def progress(done: int, _: int) -> None:
+        nonlocal told
+        observer.advance(done - told)
+        told = done
+
+    observer.begin(label, total)
+    try:
+        yield progress
+    finally:
+        observer.end()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from catenary.sample import Sample
 from catenary.study.config import StudyConfig
 from catenary.study.inputs import build_windows
-from catenary.study.measuring import load_net
-from catenary.study.observer import Observer
+from catenary.study.finished import Finished
+from catenary.study.measuring import identity_of, load_net
+from catenary.study.observer import Observer, counting
 from catenary.study.single import Request, part_of
 from catenary.study.source import find_source, usable_source
 
@@ -36,9 +38,10 @@ def study_pathways(
     windows: int,
     probes: int,
     source: Literal["embeddings", "layer"],
+    folder: Path,
     layers: Sequence[int] | None = None,
 ) -> PathwaysStudy:
-    """Split every layer of one network, fed windows of one kind.
+    """Split every layer of one network, fed windows of one kind; finished windows are kept in ``folder``.
 
     Raises:
         InvalidInput: unknown words, missing weights or tokenizer, and what loading and measuring refuse.
@@ -46,25 +49,20 @@ def study_pathways(
     from catenary.measure.pathways import measure_paths, measure_pathways
 
     part = part_of(Request(weights, (tokens,), 1, windows, probes, "probes", None))
-    found = find_source(config)
-    observer.say(f"{found.located.source}\n{found.architecture.describe()}")
-    found = usable_source(found, config, part)
-    made = build_windows(part.tokens[0], config, found, part)
+    held = find_source(config)
+    observer.say(f"{held.located.source}\n{held.architecture.describe()}")
+    held = usable_source(held, config, part)
+    made = build_windows(part.tokens[0], config, held, part)
     model = load_net(config, part, 0)
-    observer.begin("profiles by path", 1)
-    try:
-        paths = measure_paths(model, made, probes=probes, seed=config.seed)
-        observer.advance(1)
-    finally:
-        observer.end()
-    total = windows * len(model.anatomy.layers)
-    observer.begin("terms per layer", total)
-    try:
+    kept = Finished(folder, identity_of(config, held, part))
+    asked: dict[str, Any] = {"probes": probes, "seed": config.seed}
+    with counting(observer, "profiles by path", windows) as progress:
+        keep = kept.windows("paths", made, **asked)
+        paths = measure_paths(model, made, **asked, progress=progress, keep=keep)
+    with counting(observer, "terms per layer", windows * len(model.anatomy.layers)) as progress:
+        keep = kept.windows("terms", made, **asked, source=source, layers=layers)
         terms = measure_pathways(
-            model, made, probes=probes, seed=config.seed, source=source, layers=layers,
-            progress=lambda done, _: observer.advance(1),
+            model, made, **asked, source=source, layers=layers, progress=progress, keep=keep
         )
-    finally:
-        observer.end()
     untrained = part.weights == "untrained"
-    return PathwaysStudy(terms, paths, found.architecture.logit_variance if untrained else None)
+    return PathwaysStudy(terms, paths, held.architecture.logit_variance if untrained else None)

@@ -67,8 +67,8 @@ def profile_model(
     meter = Meter(config.device)
     source = find_source(config)
     watch.say(f"{source.located.source}\n{source.architecture.describe()}")
-    plan = plan_once(folder / "plan.json", config, budget_minutes, lambda: _plan(config, source, budget_minutes))
     finished = existing_run(folder, config.model_dump(mode="json"), overwrite=overwrite)
+    plan = plan_once(folder / "plan.json", config, budget_minutes, lambda: _plan(config, source, budget_minutes))
     if finished is not None and finished.result["parts"] == [part.name for part in plan.parts]:
         watch.say("every curve of this run is there already: nothing is measured again")
         return Study(finished, report_run(finished), True)

@@ -14,6 +14,7 @@ from catenary.store import Run, read_run, write_json, write_run
 from catenary.study.adaptive import measure_until
 from catenary.study.config import StudyConfig, Tokens
 from catenary.study.curves import single_curves
+from catenary.study.deciding import deciding
 from catenary.study.estimate import STORING_SECONDS, part_estimator
 from catenary.study.existing import existing_run
 from catenary.study.inputs import build_windows, describe_windows
@@ -55,7 +56,7 @@ def measure_single(
     meter = Meter(config.device)
     part = part_of(request)
     asked = {**vars(request), "tokens": list(part.tokens), "aim": part.aim.record()}
-    record = {**config.model_dump(mode="json"), "request": asked}
+    record = {**deciding(config, (part.weights,), part.tokens, "rope", "batch_size"), "request": asked}
     finished = existing_run(folder, record, overwrite=overwrite)
     if finished is not None:
         observer.say("this very run is there already: nothing is measured again")

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from catenary.errors import InvalidInput, NotApplicable
 from catenary.reading import align, number
-from catenary.strengths import Strengths, pooled_strengths
+from catenary.strengths import Branch, Strengths, pooled_strengths
 from catenary.study.config import StudyConfig
 from catenary.study.inputs import build_windows
-from catenary.study.measuring import load_net
-from catenary.study.observer import Observer
+from catenary.study.finished import Finished
+from catenary.study.measuring import identity_of, load_net
+from catenary.study.observer import Observer, counting
 from catenary.study.parts import Part
 from catenary.study.source import Source, find_source, with_files
 from catenary.text.synthetic import repeat_probability
+from catenary.text.windows import Windows
 from catenary.theory.strengths import predicted_strengths
 
 
@@ -28,18 +31,30 @@ class StrengthsStudy:
 
     def table(self) -> str:
         """One line per branch and layer with every column's strength, then the sums, and what was left out."""
-        labels = [column.label for column in self.columns]
-        lines = [("  layer", "branch", *labels)]
+        heading = f"{self.model}: |b| / (|x| + |b|), mean over {self.columns[0].length} tokens"
+        notes = (f"  note: {s}" for s in (*self.statements, *self.skipped))
+        return "\n".join([heading, align([(f"  {head}", *cells) for head, *cells in self.rows()]), *notes])
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table as text: a heading, a row per branch and layer, the sums of strengths and of energy shares."""
+        lines = [("layer", "branch", *(column.label for column in self.columns))]
         for rows in zip(*(column.rows for column in self.columns), strict=True):
-            lines.append((f"  {rows[0].layer}", rows[0].branch, *(_with(r.strength, r.standard_error) for r in rows)))
+            lines.append((str(rows[0].layer), rows[0].branch, *(_with(r.strength, r.standard_error) for r in rows)))
         for branch in self.columns[0].branches:
-            sums = (_with(column.total(branch), column.sum_errors.get(branch)) for column in self.columns)
-            lines.append(("  sum", branch, *sums))
+            lines.append(("sum", branch, *(self.total(column, branch) for column in self.columns)))
         for branch in self.columns[0].branches:
-            lines.append(("  sum of a^2/(x^2+a^2)", branch, *(number(c.total_energy(branch)) for c in self.columns)))
-        statements = dict.fromkeys(s for column in self.columns for s in column.statements)
-        heading = f"{self.model}: |a| / (|x| + |a|), mean over {self.columns[0].length} tokens"
-        return "\n".join([heading, align(lines), *(f"  note: {s}" for s in (*statements, *self.skipped))])
+            energies = (number(column.total_energy(branch)) for column in self.columns)
+            lines.append(("sum of |b|^2/(|x|^2+|b|^2)", branch, *energies))
+        return lines
+
+    def total(self, column: Strengths, branch: Branch) -> str:
+        """A column's sum over layers as text, with its standard error where there is one."""
+        return _with(column.total(branch), column.sum_errors.get(branch))
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """What the columns say beside their numbers, each once."""
+        return tuple(dict.fromkeys(s for column in self.columns for s in column.statements))
 
     def records(self) -> list[dict[str, Any]]:
         """One flat record per column, branch and layer."""
@@ -51,7 +66,9 @@ class StrengthsStudy:
         return {"model": self.model, "columns": columns, "skipped": list(self.skipped)}
 
 
-def study_strengths(config: StudyConfig, nets: int, windows: int, observer: Observer) -> StrengthsStudy:
+def study_strengths(
+    config: StudyConfig, nets: int, windows: int, observer: Observer, folder: Path | None = None
+) -> StrengthsStudy:
     """Predict and measure untrained networks on random vectors, and with a tokenizer on documents as the trained one.
 
     Tokens that repeat add up in attention, so that only columns of the same inputs say what training did.
@@ -61,6 +78,7 @@ def study_strengths(config: StudyConfig, nets: int, windows: int, observer: Obse
         nets: untrained networks, 0 for none.
         windows: per network.
         observer: hears what is being done.
+        folder: where finished networks are kept, from which a killed run goes on; None keeps nothing.
 
     Raises:
         InvalidInput: what loading and measuring refuse.
@@ -75,20 +93,21 @@ def study_strengths(config: StudyConfig, nets: int, windows: int, observer: Obse
         skipped.append(f"no prediction: {error}")
     if nets:
         part = Part("untrained", "untrained, random", "untrained", ("random",), nets, windows, 1)
-        columns.append(pooled_strengths(_measured(config, source, part, observer), part.label))
+        columns.append(pooled_strengths(_measured(config, source, part, observer, folder), part.label))
         try:
             held = with_files(source, config)
         except InvalidInput as error:
             skipped.append(f"no trained network: {error}")
         else:
-            columns += _on_documents(config, held, nets, windows, observer, skipped)
+            columns += _on_documents(config, held, nets, windows, observer, folder, skipped)
     if not columns:
         raise InvalidInput(f"nothing to show for {config.model!r}: {'; '.join(skipped)}")
     return StrengthsStudy(source.located.name, _alike(columns, skipped), tuple(skipped))
 
 
 def _on_documents(
-    config: StudyConfig, held: Source, nets: int, windows: int, observer: Observer, skipped: list[str]
+    config: StudyConfig, held: Source, nets: int, windows: int, observer: Observer, folder: Path | None,
+    skipped: list[str],
 ) -> list[Strengths]:
     """Predicted, untrained and trained on windows of documents; without a tokenizer none, without weights two."""
     if held.tokenizer is None:
@@ -102,29 +121,32 @@ def _on_documents(
         columns.append(replace(predicted, label="predicted, documents"))
     except NotApplicable as error:
         skipped.append(f"no prediction on documents: {error}")
-    columns.append(pooled_strengths(_measured(config, held, part, observer), part.label))
+    columns.append(pooled_strengths(_measured(config, held, part, observer, folder), part.label))
     if held.weights is None:
         skipped.append(f"no trained network: {held.no_weights}")
         return columns
     trained = Part("trained", "trained, documents", "pretrained", ("vanilla",), 1, windows, 1)
-    return [*columns, replace(_measured(config, held, trained, observer)[0], label=trained.label)]
+    return [*columns, replace(_measured(config, held, trained, observer, folder)[0], label=trained.label)]
 
 
-def _measured(config: StudyConfig, source: Source, part: Part, observer: Observer) -> list[Strengths]:
+def _measured(
+    config: StudyConfig, source: Source, part: Part, observer: Observer, folder: Path | None
+) -> list[Strengths]:
     from catenary.measure.strengths import measure_strengths
 
     (kind,) = part.tokens
     made = build_windows(kind, config, source, part)
+    kept = Finished(folder, identity_of(config, source, part))
     found = []
-    observer.begin(part.label, part.nets)
-    try:
+    with counting(observer, part.label, part.nets) as progress:
         for net in range(part.nets):
-            chosen = replace(made, ids=made.ids[net * part.windows : (net + 1) * part.windows])
-            model = load_net(config, part, net)
-            found.append(measure_strengths(model, chosen, batch_size=config.batch_size))
-            observer.advance(1)
-    finally:
-        observer.end()
+            fed = replace(made, ids=made.ids[net * part.windows : (net + 1) * part.windows])
+
+            def measure(net: int = net, fed: Windows = fed) -> dict[str, Any]:
+                return measure_strengths(load_net(config, part, net), fed, batch_size=config.batch_size).to_dict()
+
+            found.append(Strengths.from_dict(kept.record(f"strengths-{part.name}-net{net:03d}", fed, measure)))
+            progress(net + 1, part.nets)
     return found
 
 
