@@ -38,7 +38,12 @@ class Item:
 
 @dataclass(frozen=True)
 class Placed:
-    """A task whose prompts are documents of one template; gold at slot s stands before the others' number s."""
+    """A task whose prompts are documents of one template; gold at slot s stands before the others' number s.
+
+    ``closed`` is the wording of the question without documents, None where it says nothing; ``alone`` whether the
+    question can be asked of its own document alone; ``settings`` are the options it was made with, ``facts`` what was
+    found in its data.
+    """
 
     name: str
     items: Sequence[Item]
@@ -47,6 +52,7 @@ class Placed:
     settings: Mapping[str, Any]
     query_first: bool = False
     facts: Mapping[str, Any] = field(default_factory=dict)
+    alone: bool = True
 
     def __post_init__(self) -> None:
         """Refuse an empty task and samples with different numbers of documents."""
@@ -67,7 +73,7 @@ class Placed:
         """Sample ``sample`` with its fact at ``slot``."""
         item = self.items[checked("sample", sample, len(self.items))]
         checked("slot", slot, self.slots)
-        return self._case(item, (*item.others[:slot], item.gold, *item.others[slot:]), slot)
+        return self.prompt(item, (*item.others[:slot], item.gold, *item.others[slot:]), slot)
 
     def closed_book(self, sample: int) -> Case | None:
         """The question alone, or None where there is no closed-book template."""
@@ -79,9 +85,11 @@ class Placed:
         return Case(item.name, segments, item.answers, None, lead, item.question)
 
     def oracle(self, sample: int) -> Case | None:
-        """The question with its own document alone."""
+        """The question with its own document alone; None where that says nothing."""
         item = self.items[checked("sample", sample, len(self.items))]
-        return self._case(item, (item.gold,), 0)
+        if not self.alone:
+            return None
+        return self.prompt(item, (item.gold,), 0)
 
     def record(self) -> Mapping[str, Any]:
         """The task's name, its options, its templates as text, and what was found in its data."""
@@ -89,7 +97,8 @@ class Placed:
         texts = {"template": self.template.text, **closed}
         return {"task": self.name, "options": dict(self.settings), "templates": texts, "data": dict(self.facts)}
 
-    def _case(self, item: Item, documents: Sequence[Entry], slot: int) -> Case:
+    def prompt(self, item: Item, documents: Sequence[Entry], slot: int) -> Case:
+        """The case of these documents in this order, the fact's own at ``slot``."""
         segments = self.template.segments(documents, item.query, query_first=self.query_first)
         lead = self.template.lead_after("".join(segment.text for segment in segments))
         return Case(item.name, segments, item.answers, slot, lead, item.question)

@@ -77,7 +77,8 @@ class Slots:
     Attributes:
         documents: placeholder of the list of documents (its first name is our own) to the form it is written in.
         query: placeholders of the question; a template must hold at least one of them.
-        fields: what one document holds; ``number``, its place counted from 1, is always there.
+        fields: what one document holds, the text itself last; ``number``, its place counted from 1, and ``letter``,
+            its place as A, B, .. Z, AA, are always there.
     """
 
     documents: Mapping[str, Form]
@@ -101,6 +102,11 @@ PAIRS = Slots(
     ("key",),
     ("key", "value"),
 )
+HAYSTACK = Slots(
+    {name: Form("{text}") for name in ("haystack", "documents", "context")}, ("question",), ("text",)
+)
+ITEMS = Slots({name: Form("{number}. {item}") for name in ("items", "documents")}, ("question",), ("item",))
+OPTIONS = Slots({name: Form("{letter}. {option}") for name in ("options", "documents")}, ("question",), ("option",))
 CLOSED = Slots({}, ("question",), ())
 """A prompt with a question alone."""
 
@@ -137,10 +143,16 @@ class Template:
         self, documents: Sequence[Mapping[str, str]], query: Mapping[str, str], *, query_first: bool = False
     ) -> tuple[Segment, ...]:
         """The prompt; document n, counted from 0, is the segment of slot n."""
+        return self.around(self._list(documents), query, query_first=query_first)
+
+    def around(
+        self, inner: Sequence[Segment], query: Mapping[str, str], *, query_first: bool = False
+    ) -> tuple[Segment, ...]:
+        """The prompt with ``inner`` in the place of its documents."""
         texts: list[Segment] = [Segment(self.ask_first.fill(query))] if query_first else []
         for at, part in enumerate(self.prompt.parts):
             if at % 2 and part == self.holder:
-                texts += self._list(documents)
+                texts += inner
             else:
                 texts.append(Segment(query[part] if at % 2 else part))
         return merge(texts)
@@ -156,8 +168,18 @@ class Template:
         for slot, document in enumerate(documents):
             line = self.document if document.get("title", "-") else self.untitled
             texts += [Segment(self.between)] if slot else []
-            texts.append(Segment(line.fill({**document, "number": str(slot + 1)}), slot))
+            texts.append(Segment(line.fill({**document, "number": str(slot + 1), "letter": letter(slot)}), slot))
         return [*texts, Segment(self.closing)]
+
+
+def letter(slot: int) -> str:
+    """A, B, .. Z, AA, AB, ... for 0, 1, ..."""
+    name = ""
+    slot += 1
+    while slot:
+        slot, digit = divmod(slot - 1, 26)
+        name = chr(ord("A") + digit) + name
+    return name
 
 
 def merge(segments: Sequence[Segment]) -> tuple[Segment, ...]:
@@ -206,7 +228,7 @@ def read_template(
     if not set(prompt.names) & set(slots.query):
         raise InvalidInput(f"{where}: holds no {' or '.join(f'{{{name}}}' for name in slots.query)}")
     form = slots.documents[holders[0]] if holders else Form("")
-    fields = {*slots.fields, "number"}
+    fields = {*slots.fields, "number", "letter"}
     document = document_format if document_format is not None else head.get("document", form.document)
     bare = form.untitled if form.untitled and "{title}" in document else document
     untitled = untitled_format if untitled_format is not None else head.get("untitled", bare)
