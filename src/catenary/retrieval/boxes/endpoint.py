@@ -99,8 +99,7 @@ class Endpoint:
     def _ask(self, prompt: str) -> Scored:
         common: dict[str, Any] = {"model": self.model, "max_tokens": self.max_new_tokens, "temperature": 0}
         if self.chat:
-            turn = [{"role": "user", "content": prompt}]
-            reply = self._client.chat.completions.create(messages=turn, **common)
+            reply: Any = self._client.chat.completions.create(messages=[{"role": "user", "content": prompt}], **common)
         else:
             reply = self._client.completions.create(prompt=prompt, **common)
         choices = getattr(reply, "choices", None)

@@ -113,12 +113,12 @@ class NetworkScorer:
         return "cached", f"checked on the first sample: equal within {limit:g} nats per token"
 
     def identity(self) -> dict[str, Any]:
-        """Network, tokenizer, limits, device and versions."""
+        """Network, tokenizer, limits, device, versions, and the route once it is settled."""
         kept = ("fingerprint", "dtype", "device", "attention", "rope")
         network = {name: value for name, value in self.model.provenance().items() if name in kept}
         return {
             "network": network, "encoder": self.encoder.record(), "ending": self.ending.record(),
-            "max_length": self.max_length, "versions": versions(),
+            "max_length": self.max_length, "versions": versions(), "route": self.route,
         }  # fmt: skip
 
     def record(self) -> dict[str, Any]:

@@ -29,10 +29,10 @@ def turns(sequences: Sequence[Int64[np.ndarray, " _"]]) -> tuple[Turn, ...]:
         groups.setdefault(tuple(ids.tolist()), []).append(row)
     made: list[Turn] = []
     before: tuple[int, ...] = ()
-    for ids in sorted(groups):
-        shared = next((k for k, (a, b) in enumerate(zip(before, ids, strict=False)) if a != b), len(before))
-        made.append(Turn(tuple(groups[ids]), shared))
-        before = ids
+    for own in sorted(groups):
+        shared = next((k for k, (a, b) in enumerate(zip(before, own, strict=False)) if a != b), len(before))
+        made.append(Turn(tuple(groups[own]), shared))
+        before = own
     return tuple(made)
 
 
