@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from catenary.errors import invalid
-from catenary.study.config import Count, split_words
+from catenary.errors import InvalidInput, invalid
+from catenary.study.config import Count, StudyConfig, split_words, study_config, validated
 
 
 class Course(BaseModel):
@@ -41,6 +43,18 @@ class Course(BaseModel):
 
 RECIPE = {"steps", "training_documents", "training_batch", "rate", "final_rate", "weight_decay", "clip", "weights"}
 """Fields of a course that change the network at a given step."""
+
+
+def stored_course(path: Path) -> tuple[StudyConfig, Course]:
+    """The settings stored in a ``result.json`` of an evolution, or in a file with the same ``config``."""
+    try:
+        stored = dict(json.loads(path.read_text(encoding="utf-8"))["config"])
+        course = stored.pop("course")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidInput(
+            f"rerun must be the result.json of an evolution, or settings like it, got {str(path)!r}: {error!r}"
+        ) from error
+    return study_config(stored), validated(Course, course)
 
 
 def checkpoints(revisions: tuple[str, ...]) -> dict[int, str]:

@@ -19,6 +19,7 @@ from catenary.store import Run, read_run, write_array, write_json, write_run
 from catenary.study.checkpoint import Checkpoints
 from catenary.study.config import StudyConfig, Tokens
 from catenary.study.course import RECIPE, Course
+from catenary.study.deciding import deciding
 from catenary.study.evolve_cost import check_estimate, check_size, training_estimate
 from catenary.study.existing import existing_run
 from catenary.study.held_out import HeldOut, held_out_windows
@@ -101,7 +102,7 @@ def evolve_model(
     """
     watch, meter = observer or Silent(), Meter(config.device)
     _check(config, course)
-    record = {**config.model_dump(mode="json"), "course": course.model_dump(mode="json")}
+    record = settings_record(config, course)
     finished = existing_run(folder, record, overwrite=overwrite)
     if finished is not None:
         watch.say("this very run is there already: nothing is trained or measured again")
@@ -127,6 +128,13 @@ def evolve_model(
     write_json(folder / "run.json", meter.record(cost))
     Checkpoints(folder, "").remove()
     return EvolveStudy(read_run(folder), False)
+
+
+def settings_record(config: StudyConfig, course: Course) -> dict[str, Any]:
+    """All that decides the numbers, as JSON values; ``stored_course`` reads it back."""
+    weights = "pretrained" if course.revisions else course.weights
+    kept = deciding(config, (weights,), config.conditions, "rope", "batch_size", "conditions")
+    return {**kept, "course": course.model_dump(mode="json")}
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,12 @@ def each_revision(config: StudyConfig, course: Course, part: Part) -> dict[int, 
     for step, name in checkpoints(course.revisions).items():
         chosen = _settings(config, name)
         found[step] = (chosen, usable_source(find_source(chosen), chosen, part))
-    shapes = {source.architecture.describe() for _, source in found.values()}
-    if len(shapes) > 1:
-        raise InvalidInput(f"revisions must be of one architecture, got {len(shapes)}: {'; '.join(sorted(shapes))}")
+    kinds = [source.architecture for _, source in found.values()]
+    for kind, name in zip(kinds, course.revisions, strict=True):
+        if (kind.family, kind.width, kind.depth, kind.vocabulary) != (
+            kinds[0].family, kinds[0].width, kinds[0].depth, kinds[0].vocabulary
+        ):
+            raise InvalidInput(f"revisions must be of one architecture; {name} is {kind.describe()}")
     return found
 
 

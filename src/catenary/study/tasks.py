@@ -11,7 +11,7 @@ from jaxtyping import Int64
 from catenary.errors import invalid, unknown
 
 KEYS, VALUES = 128, 8
-"""Keys that a window draws its own from, and answers: chance is 1/8. Kept small so that a task is learned in minutes."""
+"""Keys that a window draws its own from, and answers: chance is 1/8. Few, so that a task is learned in minutes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Task:
-    """A name, what is asked in words, and the key of the last token as a function of the window's keys and gold."""
+    """A name, what is asked in words, and the key row of the last token, from the window's keys and gold."""
 
     name: str
     words: str
@@ -42,16 +42,16 @@ class Task:
         value row is ``VALUES``, one that no other token has.
         """
         check_length(length)
-        rows = np.arange(len(gold))
         keys = np.argsort(generator.random((len(gold), KEYS)), axis=1)[:, :length].astype(np.int64)
         values = generator.integers(0, VALUES, (len(gold), length))
         keys[:, -1] = self.ask(keys, gold)
         values[:, -1] = VALUES
-        return Batch(keys, values, gold, values[rows, gold])
+        return Batch(keys, values, gold, values[np.arange(len(gold)), gold])
 
-    def key_rows(self, length: int) -> int:
-        """Rows of the table of keys: the keys, and one row for every position that can be named."""
-        return KEYS + length - 1
+
+def key_rows(length: int) -> int:
+    """Rows of the table of keys: the keys, and one row for every position that can be named."""
+    return KEYS + length - 1
 
 
 def check_length(length: int) -> None:
@@ -81,8 +81,12 @@ def find_task(name: str) -> Task:
     return TASKS[name]
 
 
-def balanced(length: int, count: int, generator: np.random.Generator) -> Int64[np.ndarray, " b"]:
-    """``count`` gold positions out of 0..L-2, each equally often up to one; in random order where they do not divide."""
-    turns = -(-count // (length - 1))
-    drawn = np.concatenate([generator.permutation(length - 1) for _ in range(turns)])
-    return np.asarray(drawn[:count], dtype=np.int64)
+def places(length: int, stride: int) -> Int64[np.ndarray, " k"]:
+    """The positions that are asked about: 0, s, 2s, ... up to L - 2."""
+    return np.arange(0, length - 1, stride, dtype=np.int64)
+
+
+def balanced(asked: Int64[np.ndarray, " k"], count: int, generator: np.random.Generator) -> Int64[np.ndarray, " b"]:
+    """``count`` of the positions asked about, each equally often up to one."""
+    turns = -(-count // len(asked))
+    return np.concatenate([generator.permutation(asked) for _ in range(turns)])[:count]
