@@ -11,15 +11,21 @@ from jaxtyping import Float64
 
 from catenary.errors import invalid
 from catenary.reading import number
-from catenary.retrieval.order.assign import PLAIN, Ranks, SlotWeights, by_weight, places
+from catenary.retrieval.order.assign import EDGES, PLAIN, SlotWeights, by_weight, places
 from catenary.retrieval.order.ranks import rank_shares
-from catenary.retrieval.statistics.curve import RESAMPLES, SlotCurve, resampled
+from catenary.retrieval.statistics.curve import SlotCurve
 from catenary.statistics import interval
 
 SEPARATIONS = (0.5, 1.0, 2.0, math.inf)
 """Retrievers: of 10 documents they put the fact's first in 20, 34, 67 and 100 cases of 100."""
 SPLITS = 200
 """Random halves: each sample is then judged by about 100 orders that it had no part in."""
+SPLITS_OF_A_DRAW = 20
+"""Halves repeated in every bootstrap draw: one alone would add its own scatter to the interval."""
+_BATCH = 4_000_000
+"""Numbers held at once."""
+RESAMPLES = 1000
+"""Bootstrap resamples: each tail of a 95 % interval rests on 25."""
 FEWEST = 8
 """Complete samples below which no gain is reported: each half then has four."""
 MEASURED = "measured curve"
@@ -112,8 +118,9 @@ def expected_gains(
     For an order that puts rank r into slot \(s_r\), sample i gains
     \(g_i=\sum_r P_r\,Y_{i,s_r}-\frac1K\sum_s Y_{is}\): Y the paired scores, P from ``rank_shares``. No rank is drawn.
     The other documents count as exchangeable. The measured order comes from one random half of the samples and is
-    judged on the other; \(g_i\) is its mean over the splits in which i was judged. Intervals are bootstraps over
-    samples of \(g_i\) (widened for few), the same draws for every order, so differences are paired.
+    judged on the other, in the mean over splits. Intervals are bootstraps over samples, widened for few; every draw
+    repeats the splits, so that the luck of the calibration half counts. Draws are shared by the orders, so differences
+    are paired.
 
     Args:
         curve: the paired scores of one metric.
@@ -134,51 +141,67 @@ def expected_gains(
         raise invalid("splits", "must be at least 1", splits)
     scores = slot_rows(curve, count)
     shares = np.array([rank_shares(count, d) for d in separations])
+    fixed = {name: order(count) for name, order in PLAIN.items()}
+    fixed |= {name: by_weight(weights.at(count)) for name, weights in (predicted or {}).items()}
+    generator = np.random.default_rng(seed)
+    halves = _halves(curve.n, splits, generator)
+    once = np.full((1, curve.n), 1 / curve.n)
+    held = _held_out(scores, shares, once, halves)
+    drawn = generator.multinomial(curve.n, once[0], size=resamples) / curve.n
+    luck = _held_out(scores, shares, drawn, halves[:SPLITS_OF_A_DRAW])
+    own, own_draws = held[0], held[0] + luck - luck.mean(axis=0)
+
     given = scores.mean(axis=1, keepdims=True)
-    each = {name: scores[:, list(order(count))] @ shares.T - given for name, order in PLAIN.items()}
-    for name, weights in (predicted or {}).items():
-        each[name] = scores[:, list(by_weight(weights.at(count)))] @ shares.T - given
-    held_out, agreement = _held_out(scores, shares, splits, seed)
-    each = {MEASURED: held_out - given, **each}
+    each = {name: scores[:, list(ranks)] @ shares.T - given for name, ranks in fixed.items()}
+    mean = {name: table.mean(axis=0) for name, table in each.items()}
+    draws = {name: drawn @ table for name, table in each.items()}
 
-    names = list(each)
-    table = np.stack([each[name] for name in names])  # order, sample, separation
-    flat = table.transpose(1, 0, 2).reshape(curve.n, -1)
-    draws = resampled(flat, seed, resamples).reshape(resamples, len(names), len(separations))
-    mean = table.mean(axis=1)
+    def estimates(value: Float64[np.ndarray, " s"], spread: Float64[np.ndarray, "resample s"]) -> tuple[Estimate, ...]:
+        ends = [interval(float(v), spread[:, j], curve.n) for j, v in enumerate(value)]
+        return tuple(Estimate(float(v), low, high) for v, (low, high) in zip(value, ends, strict=True))
 
-    def estimates(value: Float64[np.ndarray, " s"], drawn: Float64[np.ndarray, "resample s"]) -> tuple[Estimate, ...]:
-        return tuple(
-            Estimate(float(v), *interval(float(v), drawn[:, j], curve.n)) for j, v in enumerate(value)
-        )  # fmt: skip
-
-    first, last = (names.index(name) for name in ("edges, best first", "edges, as LongContextReorder"))
+    first, last = EDGES
     return Gains(
         curve.metric, count, curve.n, tuple(float(d) for d in separations), float(given.mean()),
-        {name: estimates(mean[k], draws[:, k]) for k, name in enumerate(names)},
-        {name: estimates(mean[0] - mean[k], draws[:, 0] - draws[:, k]) for k, name in enumerate(names) if k},
-        estimates(mean[first] - mean[last], draws[:, first] - draws[:, last]), agreement,
+        {MEASURED: estimates(own, own_draws), **{name: estimates(mean[name], draws[name]) for name in fixed}},
+        {name: estimates(own - mean[name], own_draws - draws[name]) for name in fixed},
+        estimates(mean[first] - mean[last], draws[first] - draws[last]), _agreement(scores, halves),
     )  # fmt: skip
 
 
+def _halves(n: int, splits: int, generator: np.random.Generator) -> Float64[np.ndarray, "split n"]:
+    """1 where a sample belongs to the calibration half (n // 2 of them), one row per split."""
+    order = generator.permuted(np.broadcast_to(np.arange(n), (splits, n)), axis=1)
+    return (order < n // 2).astype(np.float64)
+
+
 def _held_out(
-    scores: Float64[np.ndarray, "n K"], shares: Float64[np.ndarray, "s K"], splits: int, seed: int
-) -> tuple[Float64[np.ndarray, "n s"], float]:
-    """Each sample's expected score under orders from halves without it, and how often they agree on the best slot."""
-    n = len(scores)
-    generator = np.random.default_rng(seed)
-    total, times, agreed = np.zeros((n, len(shares))), np.zeros((n, 1)), 0
-    best = by_weight(scores.mean(axis=0))[0]
-    done = 0
-    while done < splits or not times.all():
-        order = generator.permutation(n)
-        calibration, judged = order[: n // 2], order[n // 2 :]
-        ranks: Ranks = by_weight(scores[calibration].mean(axis=0))
-        total[judged] += scores[np.ix_(judged, list(ranks))] @ shares.T
-        times[judged] += 1
-        agreed += ranks[0] == best
-        done += 1
-    return total / times, agreed / done
+    scores: Float64[np.ndarray, "n K"],
+    shares: Float64[np.ndarray, "s K"],
+    weights: Float64[np.ndarray, "draw n"],
+    halves: Float64[np.ndarray, "split n"],
+) -> Float64[np.ndarray, "draw s"]:
+    """Gain of the calibration half's order in the other half, mean over splits, one row per weighting of the samples.
+
+    A sample drawn several times lies whole in one half, so no half knows the other.
+    """
+    found = np.empty((len(weights), len(shares)))
+    step = max(1, _BATCH // halves.size)
+    for start in range(0, len(weights), step):
+        part = weights[start : start + step, None, :]
+        calibration, judged = part * halves, part * (1 - halves)
+        known = (calibration.sum(axis=2) > 0) & (judged.sum(axis=2) > 0)
+        total = np.where(known, judged.sum(axis=2), 1)[..., None]
+        curve = judged @ scores / total
+        ranks = np.argsort(-(calibration @ scores), axis=2, kind="stable")
+        gain = np.take_along_axis(curve, ranks, axis=2) @ shares.T - curve.mean(axis=2, keepdims=True)
+        found[start : start + step] = (gain * known[..., None]).sum(axis=1) / np.maximum(known.sum(axis=1), 1)[:, None]
+    return found
+
+
+def _agreement(scores: Float64[np.ndarray, "n K"], halves: Float64[np.ndarray, "split n"]) -> float:
+    """Share of splits whose calibration half has the same best slot as all samples."""
+    return float(np.mean((halves @ scores).argmax(axis=1) == scores.mean(axis=0).argmax()))
 
 
 @dataclass(frozen=True)
