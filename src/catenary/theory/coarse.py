@@ -12,6 +12,7 @@ from catenary.architecture import (
     Alibi,
     Architecture,
     Attention,
+    Chunk,
     Kernel,
     Layer,
     Recurrence,
@@ -20,8 +21,10 @@ from catenary.architecture import (
     Window,
 )
 from catenary.theory.birth import birth_energies, mixers
+from catenary.theory.chunks import chunked_energies, told_chunk
 from catenary.theory.cost import check_coarse_cost
 from catenary.theory.embedding import Start, embedded
+from catenary.theory.positions.chunk_nodes import ChunkNodes
 from catenary.theory.positions.grid import Grid
 from catenary.theory.positions.groups import Groups, positions
 from catenary.theory.positions.places import TAIL, group_positions, make_grid
@@ -53,7 +56,7 @@ def coarse_energies(
     do not reach the last position in as many steps as there are layers, the value is exactly 0. Where all heads decay
     with the distance, positions more than ``TOLD`` memories of the gentlest slope back have the energy there,
     exponentially continued; where rounding leaves negative ones, so have all before the last one below ``FAINT`` of the
-    largest. Derived here.
+    largest. Chunks beside the whole past are known at some positions of some chunks (``chunked_energies``). Derived here.
 
     Args:
         architecture: as for ``birth_energies``.
@@ -67,6 +70,15 @@ def coarse_energies(
     if held < length:
         near = coarse_energies(architecture, held, repeat_probability, coupling, finite_width)
         return _continued(near, length, memory(architecture))
+    chunk = told_chunk(architecture, kernels(architecture), length) if grid is None else None
+    if chunk is not None and kernels(architecture) == {Chunk(chunk)}:
+        # Nothing leaves a chunk: the last one is a sequence of its own.
+        rest = (length - 1) % chunk + 1
+        near = coarse_energies(architecture, rest, repeat_probability, coupling, finite_width)
+        return np.append(np.zeros(length - rest), near)
+    if chunk is not None:
+        nodes = ChunkNodes.over(length, chunk)
+        return chunked_energies(architecture, nodes, repeat_probability, coupling, finite_width)
     reached = int(min(reach(architecture), length))
     carried = carried_by_windows(architecture)
     grid = grid or make_grid(kernels(architecture), reached, carried or None, tail=TAIL + convolved(architecture))

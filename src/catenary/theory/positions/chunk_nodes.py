@@ -16,10 +16,10 @@ from jaxtyping import Float64
 from catenary.theory.positions.line import Line, graded
 from catenary.theory.positions.pairs import Vector
 
-SINGLE_PLACES, PLACE_GROWTH = 10, 0.25
+SINGLE_PLACES, PLACE_GROWTH = 10, 0.3
 """Places at the start of a chunk that are all known, and steps behind them over the place."""
 
-SINGLE_CHUNKS, CHUNK_GROWTH = 8, 0.35
+SINGLE_CHUNKS, CHUNK_GROWTH = 5, 1.0
 """The same for chunks."""
 
 NEAR_END = 0.01
@@ -75,6 +75,17 @@ class ChunkNodes:
     def per_chunk(self) -> tuple[int, ...]:
         """How many positions are known of each known chunk and of the last."""
         return (self.places.size,) * self.chunks.size + (self.last.size,)
+
+    @property
+    def length(self) -> int:
+        """Number of positions L."""
+        return int(self.position[-1])
+
+    @cached_property
+    def represented(self) -> Vector:
+        """How many positions each known one stands for: its weight in a sum over all of them."""
+        inner = np.outer(self.chunks.represented, self.places.represented).ravel()
+        return np.concatenate((inner, self.last.represented))
 
     def spread(self, values: Vector) -> Float64[np.ndarray, " L"]:
         """Values of known positions at every position: logarithms by polynomials in those of chunk and place.

@@ -14,7 +14,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.theory.positions.kernels import Operator, Uniform
+from catenary.theory.positions.scan import Averages
+from catenary.theory.positions.uniform import Uniform
 
 Matrix = Float64[np.ndarray, "n n"]
 Vector = Float64[np.ndarray, " n"]
@@ -138,9 +139,9 @@ class Positions(Protocol):
 
 @dataclass(frozen=True)
 class Singles:
-    """Every position by itself: exact, O(L^2) per average."""
+    """Every position by itself: exact, O(L^2) per average (some positions, where the kernel sums over the others)."""
 
-    kernel: Operator
+    kernel: Averages
 
     @classmethod
     def uniform(cls, length: int) -> Singles:

@@ -18,8 +18,8 @@ from catenary.errors import invalid
 
 
 @runtime_checkable
-class Operator(Protocol):
-    """What theory needs of a mean attention kernel A of shape (L, L)."""
+class Averages(Protocol):
+    """What the recursion needs of a mean attention kernel A on L positions."""
 
     @property
     def length(self) -> int:
@@ -38,6 +38,11 @@ class Operator(Protocol):
     def adjoint(self, x: Real[np.ndarray, " *shape"], axis: int = 0) -> Float64[np.ndarray, " *shape"]:
         """A^T applied along ``axis``: y_j = sum_i A_ij x_i."""
         ...
+
+
+@runtime_checkable
+class Operator(Averages, Protocol):
+    """What theory needs of a mean attention kernel A of shape (L, L)."""
 
     def dense(self) -> Float64[np.ndarray, "L L"]:
         """A as a matrix, for tests and for looking at it."""
