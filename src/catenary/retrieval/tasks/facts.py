@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
@@ -48,8 +46,7 @@ def facts(
         raise invalid("answers", "must be 'number' or 'words'", answers)
     at_least("documents", documents, 1), at_least("fields", fields, 1), at_least("count", count, 1)
     at_least("seed", seed, 0), at_least("longest", longest, 0)
-    path = find_factbook(folder)
-    book = _read(path)
+    book = read_factbook(find_factbook(folder))
     pool = _Pool(book, documents, fields, answers, longest or {"number": 8, "words": 24}[answers])
     asked: set[tuple[str, str]] = set()
     items = [pool.draw(sample, np.random.default_rng([seed, sample]), asked) for sample in range(count)]
@@ -66,11 +63,6 @@ def facts(
         query_first,
         found,
     )
-
-
-@lru_cache(maxsize=2)
-def _read(path: Path) -> Factbook:
-    return read_factbook(path)
 
 
 class _Pool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from catenary.errors import InvalidInput, invalid
 from catenary.retrieval.case import Case, Segment
-from catenary.retrieval.tasks.haystack import Source, fit, places, read_source
+from catenary.retrieval.tasks.haystack import Source, fit, places, read_source, whole_sentences
 from catenary.retrieval.tasks.placed import checked
 from catenary.retrieval.tasks.registry import TASKS, Kind, at_least, common
 from catenary.retrieval.tasks.template import CLOSED, HAYSTACK, Template, read_template
@@ -120,7 +120,8 @@ def needle(
     that counts the tokens of a text, ``length`` is in tokens of the haystack; the record then holds the ``cuts`` in
     characters that came out of it, from which the task is rebuilt without a tokenizer. The fact is "The number of the
     WORD WORD is NUMBER." with ``digits`` digits that the haystack does not hold, or your own ``fact``, ``question``
-    and ``answer``; documents that hold your answer are left out. The prompt is longer than ``length`` by the fact and
+    and ``answer``; documents that hold your answer are left out. A text ends with a sentence where that makes it at
+    most a tenth shorter. The prompt is longer than ``length`` by the fact and
     the template.
 
     A haystack with too few sentence ends takes the fact at white space, and one written without white space at any
@@ -192,7 +193,7 @@ def _haystack(
     if cut is not None:
         return draw(cut, np.random.default_rng(own))[:cut]
     if tokens is None:
-        return fit(draw(length, np.random.default_rng(own)), length, None)
+        return whole_sentences(fit(draw(length, np.random.default_rng(own)), length, None))
     wanted = length * CHARACTERS_PER_TOKEN
     text = draw(wanted, np.random.default_rng(own))
     while tokens(text) < length:
@@ -202,7 +203,7 @@ def _haystack(
             held = tokens(text)
             raise InvalidInput(f"length: {length} tokens were asked for and all documents together have {held}")
         text = longer
-    return fit(text, length, tokens)
+    return whole_sentences(fit(text, length, tokens))
 
 
 def _data(samples: Sequence[Hidden], source: Source, in_tokens: bool) -> dict[str, Any]:

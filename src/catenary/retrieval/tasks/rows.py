@@ -38,7 +38,8 @@ class Row:
         """The first of these fields as a text that is not empty."""
         value = self.first(names)
         if value is None:
-            raise self.wrong(f"has no field {' or '.join(names)}; it has {', '.join(map(str, self.value)) or 'none'}")
+            there = ", ".join(name for name, held in self.value.items() if held is not None)
+            raise self.wrong(f"has no field {' or '.join(names)}; it has {there or 'none'}")
         return self.one(value, names[0])
 
     def one(self, value: object, name: str) -> str:
