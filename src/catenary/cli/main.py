@@ -11,6 +11,7 @@ from catenary.cli import (
     kinetic,
     learn,
     measure,
+    order,
     pathways,
     predict,
     profile,
@@ -22,6 +23,6 @@ from catenary.cli import (
 from catenary.cli.app import app, main
 
 __all__ = [
-    "app", "atlas", "boundaries", "compare", "doctor", "evolve", "kinetic", "learn", "main", "measure", "pathways",
-    "predict", "profile", "report", "reproduce", "rollout", "strengths",
+    "app", "atlas", "boundaries", "compare", "doctor", "evolve", "kinetic", "learn", "main", "measure", "order",
+    "pathways", "predict", "profile", "report", "reproduce", "rollout", "strengths",
 ]  # fmt: skip

@@ -25,20 +25,24 @@ class Scored:
 
 
 def read_scores(text: str) -> Scored:
-    """Relevance from the JSON text of a list of numbers, or of an object ``{document: number}``; names are 1, 2, ...
+    """Relevance from the JSON text of a list of numbers, or of an object ``{document: number}``.
+
+    The documents of a list are called document 1, document 2 and so on.
 
     Raises:
         InvalidInput: for anything else, an empty list, or a number that is not finite.
     """
     rule = "must be a JSON list of numbers or an object {document: number}"
     try:
-        held = json.loads(text)
+        held = json.loads(text, object_pairs_hook=_distinct)
+    except InvalidInput:
+        raise
     except ValueError as error:
         raise InvalidInput(f"scores are not JSON: {error}") from error
     if isinstance(held, dict):
         names, values = list(held), list(held.values())
     elif isinstance(held, list):
-        names, values = [str(k) for k in range(1, len(held) + 1)], held
+        names, values = [f"document {k}" for k in range(1, len(held) + 1)], held
     else:
         raise invalid("scores", rule, held)
     if not values or not all(isinstance(v, int | float) and not isinstance(v, bool) for v in values):
@@ -46,6 +50,15 @@ def read_scores(text: str) -> Scored:
     if not np.isfinite(values).all():
         raise invalid("scores", "must be finite", held)
     return Scored(tuple(names), tuple(float(v) for v in values))
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object whose names differ: JSON would silently keep the last of two."""
+    names = [name for name, _ in pairs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise invalid("scores", "must name each document once", ", ".join(twice))
+    return dict(pairs)
 
 
 def read_scores_file(path: str) -> Scored:
