@@ -25,9 +25,9 @@ from catenary.theory.feed_forward.kernels import (
 from catenary.theory.mixers import Outcome
 from catenary.theory.positions.pairs import Pairs, Vector
 
-SPREAD = 5e-3
-"""Relative spread of the inputs' variances below which they count as one. Each position's kernels
-are off by less than that."""
+SPREAD, MOST_SPREAD = 5e-3, 0.1
+"""Relative spread of the inputs' variances below which they count as one: each position's kernels are off by less than
+that. And the one above which experts whose weights multiply their inputs have no law; their error is of second order."""
 
 
 @dataclass(frozen=True)
@@ -209,10 +209,7 @@ def _unlike_maps(branch: FeedForward, width: int, deviations: Vector) -> _Maps:
     level = float((deviations**2).mean())
     experts = branch.experts
     if experts is not None and experts.weighed == "input":
-        raise NotApplicable(
-            f"weights on experts' inputs have no law where the size of those inputs differs between positions (here "
-            f"by {np.ptp(deviations**2) / level:.1%})"
-        )
+        return _grown_maps(branch, width, deviations)
     maps = _network_maps(branch, width, deviations)
     if branch.gate is not None:
         maps = maps.weighed(_gate(branch.gate, width * branch.gate.std**2, level))
@@ -220,6 +217,33 @@ def _unlike_maps(branch: FeedForward, width: int, deviations: Vector) -> _Maps:
         return maps
     maps = maps.weighed(routing(replace(experts, shared=None), width * experts.router_std**2, level))
     return maps if experts.shared is None else maps.plus(_unlike_maps(experts.shared, width, deviations))
+
+
+def _grown_maps(branch: FeedForward, width: int, deviations: Vector) -> _Maps:
+    r"""The maps at the inputs' mean variance, times a power of each input's own: first order in how they differ.
+
+    With a the variance over its mean and p, q the growth of the logarithms of \(\Phi(1)\) and \(\chi(1)\) with that
+    of the variance, \((a_ia_k)^{p/2}\Phi(\rho)\) and \((a_ia_k)^{q/2}\chi(\rho)\). Derived here.
+
+    Raises:
+        NotApplicable: variances that differ by more than ``MOST_SPREAD``.
+    """
+    level = float((deviations**2).mean())
+    ratio = deviations**2 / level
+    if np.ptp(ratio) > MOST_SPREAD:
+        raise NotApplicable(
+            "weights on experts' inputs have no law where the size of those inputs differs between positions by more "
+            f"than {MOST_SPREAD:.0%} (here by {np.ptp(ratio):.1%})"
+        )
+    here, above = (feed_forward_kernels(branch, width, level * step) for step in (1.0, ELASTICITY_STEP))
+
+    def grown(kernel: Kernel, larger: Kernel) -> Callable[[Pairs], Pairs]:
+        one = np.ones(1)
+        power = math.log(float(larger(one)[0] / kernel(one)[0])) / math.log(ELASTICITY_STEP)
+        factor = ratio ** (power / 2)
+        return lambda rho: rho.map(kernel).scaled(factor)
+
+    return _Maps(grown(here.forward, above.forward), grown(here.backward, above.backward))
 
 
 def _network_maps(branch: FeedForward, width: int, deviations: Vector) -> _Maps:
