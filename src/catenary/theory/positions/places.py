@@ -80,7 +80,20 @@ def make_grid(
         NotApplicable: where the kernels would need more than ``MOST_GROUPS`` groups (chunks that are dozens of times
             shorter than the sequence).
     """
-    places = Places.of(kernels, length, carried, ratio - 1)
+    def laid(length: int) -> Grid | None:
+        places = Places.of(kernels, length, carried, ratio - 1)
+        sizes = _sizes(places, head, tail)
+        return None if sizes is None else places.known(np.array(sizes, dtype=np.float64))
+
+    grid = laid(length)
+    if grid is None:
+        raise NotApplicable(_refusal(kernels, length, _most(length, lambda shorter: laid(shorter) is not None)))
+    return grid
+
+
+def _sizes(places: Places, head: int, tail: int) -> list[int] | None:
+    """The sizes of groups from the first position on, None where there would be more than ``MOST_GROUPS``."""
+    length = places.length
     sizes: list[int] = []
     position = 0
     for bound in sorted(places.kinks | {max(length - tail, 0), length}):
@@ -92,8 +105,17 @@ def make_grid(
             sizes.append(min(wanted, bound - position))
             position += sizes[-1]
             if len(sizes) > MOST_GROUPS:
-                raise NotApplicable(_refusal(kernels, length, position))
-    return places.known(np.array(sizes, dtype=np.float64))
+                return None
+    return sizes
+
+
+def _most(length: int, fits: Callable[[int], bool]) -> int:
+    """A length that fits where the next one does not, below one that does not; ``MOST_GROUPS`` positions always do."""
+    low, high = min(MOST_GROUPS, length - 1), length
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,11 +228,11 @@ def _kinks(kernel: Kernel, length: int, carried: float | None) -> set[int]:
             return set()
 
 
-def _refusal(kernels: Collection[Kernel], length: int, reached: int) -> str:
+def _refusal(kernels: Collection[Kernel], length: int, most: int) -> str:
     names = ", ".join(sorted({str(kernel) for kernel in kernels}))
-    chunks = [kernel.width for kernel in kernels if isinstance(kernel, Chunk)]
-    shortest = f"; chunks of {min(chunks)} allow about {reached} tokens" if chunks else ""
+    chunks = any(isinstance(kernel, Chunk) and kernel.width < length for kernel in kernels)
+    why = " (chunks stand for each other only where they have one width and all other layers see the whole past)"
     return (
-        f"length {length} would need more than {MOST_GROUPS} groups of positions for {names}{shortest}; "
-        f"use length={reached // 2} or shorter"
+        f"length {length} would need more than {MOST_GROUPS} groups of positions for {names}{why * chunks}; "
+        f"use length={most} or shorter"
     )
