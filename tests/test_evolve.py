@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_tokenizers import word_tokenizer
-from tiny_models import TINY
 
 import catenary as ct
 from catenary.errors import InvalidInput, MissingResource
@@ -23,6 +21,8 @@ from catenary.study.observer import Silent
 from catenary.study.source import find_source
 from catenary.text.documents import read_documents
 from catenary.text.split import split_documents
+from small_tokenizers import word_tokenizer
+from tiny_models import TINY
 
 WORDS, LENGTH = 200, 24
 SAME = ("result.json", "profiles.nc", "profile.csv")
@@ -69,7 +69,8 @@ def test_what_is_measured_was_never_trained_on(home: Path) -> None:
     training = set(text.training.names)
     assert len(training) == 6
     shown = {p["document"] for w in text.windows.values() for source in w.sources for p in source["pieces"]}
-    assert shown and not shown & training
+    assert shown
+    assert not shown & training
     assert not {documents[name] for name in shown} & {documents[name] for name in training}
     assert text.report["skipped"] == {"the same as another one": 1}
     assert text.report["held_out"] == 24
@@ -83,7 +84,8 @@ def test_training_windows_are_runs_of_one_training_document(home: Path) -> None:
     seen = set()
     for _ in range(400):
         window = split.training.window(rng)
-        assert window[0] == 1 and len(window) == LENGTH  # one BOS, as the measured windows have
+        assert window[0] == 1  # one BOS, as the measured windows have
+        assert len(window) == LENGTH
         found = [
             (d, first) for d, ids in enumerate(split.training.tokens) for first in range(len(ids) - LENGTH + 2)
             if (ids[first : first + LENGTH - 1] == window[1:]).all()

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tiny_models import TINY
 
 import catenary as ct
 from catenary.errors import InvalidInput
 from catenary.models.training import Recipe, Trainer, next_token_loss
+from tiny_models import TINY
 
 IDS = np.random.default_rng(5).integers(0, 50, (4, 1, 12))
 RECIPE = Recipe(steps=4, rate=0.02, final_rate=0.005, weight_decay=0.1, clip=0.5)
@@ -38,7 +38,7 @@ def test_updates_are_adamw_by_hand(kind: str) -> None:
     trainer = Trainer(trained, RECIPE)
     losses = [trainer.step(ids) for ids in IDS[:3]]
     module = network(kind).module
-    weights = {name: p for name, p in module.named_parameters()}
+    weights = dict(module.named_parameters())
     first = {name: np.zeros(p.shape) for name, p in weights.items()}
     second = {name: np.zeros(p.shape) for name, p in weights.items()}
     for t, ids in enumerate(IDS[:3]):

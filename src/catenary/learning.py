@@ -93,7 +93,8 @@ class Learning:
     def spread(self) -> Reading:
         """Largest over smallest influence at birth, mean over seeds."""
         return _over_seeds(
-            "birth max/min", [float(s.birth.max() / s.birth.min()) for s in self.lessons], "influence at birth, over bins"
+            "birth max/min", [float(s.birth.max() / s.birth.min()) for s in self.lessons],
+            "influence at birth, over bins",
         )
 
     def to_dict(self) -> dict[str, Any]:

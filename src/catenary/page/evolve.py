@@ -45,7 +45,7 @@ def evolve_exhibit(
         ),
     ]  # fmt: skip
     if found.trace("chunked", "boundary") is not None:
-        shown = [("chunked", "boundary"), ("chunked", "off boundary"), *([("vanilla", "boundary")] if "vanilla" in found.conditions else [])]
+        shown = [("chunked", "boundary"), ("chunked", "off boundary"), ("vanilla", "boundary")]
         plates.append(_plate(found, "joins", shown, "ratio to the neighbours", said[4]))
     if losses:
         plates.append(_loss(losses))
@@ -133,7 +133,8 @@ def _plate(found: Evolution, name: str, shown: Sequence[tuple[str, str]], title:
     series = [(f"{t.name}, {t.condition}", [float(v) for v in t.values], t) for t in traces]
     meanings = list(dict.fromkeys(f"{t.name}: {t.meaning}" for t in traces))
     return Plate(
-        name, _lines(found.steps, series, f"{title} (log)"), said, f"{'; '.join(meanings)}. Bands are 95 % over windows."
+        name, _lines(found.steps, series, f"{title} (log)"), said,
+        f"{'; '.join(meanings)}. Bands are 95 % over windows.",
     )
 
 

@@ -39,9 +39,11 @@ def rising(trace: Trace, name: str) -> str:
     """Whether a trace is ever above its first value, by its simultaneous interval."""
     top = trace.highest
     if top.low is None or top.high is None:
-        return f"{name} changes by {_dex(trace.change)} and is highest at step {trace.highest_step}, without an interval"
+        where = f"is highest at step {trace.highest_step}, without an interval"
+        return f"{name} changes by {_dex(trace.change)} and {where}"
     if top.low > 0:
-        return f"{name} rises: {_dex(top)} at step {trace.highest_step} (for all steps at once), {_dex(trace.change)} at the end"
+        where = f"at step {trace.highest_step} (for all steps at once)"
+        return f"{name} rises: {_dex(top)} {where}, {_dex(trace.change)} at the end"
     if trace.change.high is not None and trace.change.high < 0:
         return f"{name} does not rise at any step, and falls by {_dex(trace.change)} in the end"
     return f"{name} does not rise at any step that can be told from noise; at the end {_dex(trace.change)}"
@@ -61,7 +63,8 @@ def _joins(trace: Trace, control: Trace | None) -> str:
     beside = "" if control is None else f"; in single documents the same places show {_level(control, -1)}"
     spikes = trace.low is not None and bool(trace.low[-1] > 1) and bool((trace.change.low or 0) > 0)
     word = "appear" if spikes else "do not appear"
-    return f"Spikes at joins {word}: a chunk's first token over its neighbours {_level(trace, 0)} before, {last} after{beside}."
+    said = f"a chunk's first token over its neighbours {_level(trace, 0)} before, {last} after"
+    return f"Spikes at joins {word}: {said}{beside}."
 
 
 def _get(found: Evolution, condition: str, name: str) -> Trace:

@@ -1,4 +1,4 @@
-"""The page of learning by position: accuracy over updates for every bin, and steps to half against influence at birth."""
+"""The page of learning by position: accuracy by bin over updates, steps to half against influence at birth."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from catenary.charts import INK, Spec, framed
 from catenary.drawing import digits
 from catenary.learning import HALF, PROPORTIONAL, SMOOTH, Learning, Lesson
 from catenary.page.exhibit import Exhibit, Plate
-from catenary.reading import finite, number
+from catenary.reading import number
 
 MOST_POINTS = 200
 
@@ -24,7 +24,7 @@ def learning_exhibit(found: Learning, parameters: Mapping[str, Any]) -> Exhibit:
         parameters: what it was made from, as JSON values.
     """
     verdict = sentence(found)
-    bins = bin_names(found)
+    bins, first = bin_names(found), found.lessons[0]
     return Exhibit(
         name=f"learning-{found.task}", kicker=found.label, title=f"Learning by position: {found.task}",
         verdict=verdict, notes=_notes(found),
@@ -35,10 +35,10 @@ def learning_exhibit(found: Learning, parameters: Mapping[str, Any]) -> Exhibit:
         ),
         plates=(
             Plate("steps", _scatter(found), verdict,
-                  "Steps to half accuracy against influence at birth, both over the seed's own geometric mean; one mark "
-                  "for each bin and seed. The dashed line is what proportional rates would give."),
-            Plate("accuracy", _curves(found, found.lessons[0]), f"Accuracy by bin of positions, seed {found.lessons[0].seed}.",
-                  f"Accuracy over {SMOOTH} updates by bin of the answer's position, seed {found.lessons[0].seed}."),
+                  "Steps to half accuracy against influence at birth, both over the seed's own geometric mean; one "
+                  "mark for each bin and seed. The dashed line is what proportional rates would give."),
+            Plate("accuracy", _curves(found, first), f"Accuracy by bin of positions, seed {first.seed}.",
+                  f"Accuracy over {SMOOTH} updates by bin of the answer's position, seed {first.seed}."),
         ),
         caption="Influence at birth over its mean, and updates to half accuracy, by seed and position",
         columns=("seed", "", *bins), rows=tuple(row for lesson in found.lessons for row in _rows(lesson)),
@@ -88,7 +88,7 @@ def _rows(lesson: Lesson) -> list[tuple[str, ...]]:
     birth = lesson.birth / lesson.birth.mean()
     return [
         (str(lesson.seed), "influence", *(number(float(v)) for v in birth)),
-        (str(lesson.seed), "updates", *("not reached" if finite(float(t)) is None else f"{t:.0f}" for t in lesson.half)),
+        (str(lesson.seed), "updates", *("not reached" if np.isnan(t) else f"{t:.0f}" for t in lesson.half)),
     ]
 
 
@@ -131,7 +131,8 @@ def _curves(found: Learning, lesson: Lesson) -> Spec:
     colour = {"field": "curve", "type": "nominal", "title": "position", "sort": list(names),
               "scale": {"scheme": "viridis"}}
     layers: list[Spec] = [
-        {"name": "half", "mark": {"type": "rule", "color": INK, "strokeDash": [2, 3]}, "encoding": {"y": {"datum": HALF}}},
+        {"name": "half", "mark": {"type": "rule", "color": INK, "strokeDash": [2, 3]},
+         "encoding": {"y": {"datum": HALF}}},
         {"name": "line", "mark": {"type": "line", "strokeWidth": 1.6}, "encoding": {
             "x": {"field": "update", "type": "quantitative", "title": "update", "scale": {"nice": False}},
             "y": {"field": "value", "type": "quantitative", "title": "accuracy", "scale": {"domain": [0, 1]}},

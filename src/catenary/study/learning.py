@@ -137,10 +137,10 @@ def _learn(
             took = (time.process_time() - start) / 10 * assignment.most
             watch.say(f"seed {seed}: at most {minutes(took)} of processor time")
         last = slice(-LASTING * SMOOTH, None)
-        if update % SMOOTH == SMOOTH - 1 and update >= LASTING * SMOOTH:
-            if (np.sum(right[last], axis=0) >= ENOUGH * np.sum(drawn[last], axis=0)).all():
-                watch.advance(assignment.most - update - 1)
-                break
+        known = update % SMOOTH == SMOOTH - 1 and update >= LASTING * SMOOTH
+        if known and (np.sum(right[last], axis=0) >= ENOUGH * np.sum(drawn[last], axis=0)).all():
+            watch.advance(assignment.most - update - 1)
+            break
     return {"birth": birth.tolist(), "right": np.array(right).tolist(), "asked": np.array(drawn).tolist()}
 
 

@@ -25,7 +25,7 @@ class TrainingText:
     """The token ids of the documents to train on, what opens a window, and the window's length L."""
 
     names: tuple[str, ...]
-    tokens: tuple[Int64[np.ndarray, "_"], ...]
+    tokens: tuple[Int64[np.ndarray, _], ...]
     start: Opening
     length: int
 
@@ -74,7 +74,7 @@ def split_documents(
         raise invalid("length", f"must be > {len(start.ids) + 1}", length)
     skipped: Counter[str] = Counter()
     pool = list(_pool(documents, skipped))
-    chosen: list[tuple[str, Int64[np.ndarray, "_"]]] = []
+    chosen: list[tuple[str, Int64[np.ndarray, _]]] = []
     rest: list[Document] = []
     for index in np.random.default_rng(seed).permutation(len(pool)):
         document = pool[index]
