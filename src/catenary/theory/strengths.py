@@ -13,8 +13,10 @@ from catenary.architecture import Architecture, Attention
 from catenary.strengths import Branch, Strength, Strengths
 from catenary.theory.attention.mixer import PositionsOf
 from catenary.theory.birth import MakeMixer, mixers, singles
+from catenary.theory.chunks import chunked_positions, chunked_start, told_chunk
 from catenary.theory.coarse import coarse_start, kernels
 from catenary.theory.embedding import Start, embedded
+from catenary.theory.positions.chunk_nodes import ChunkNodes
 from catenary.theory.positions.groups import positions
 from catenary.theory.positions.pairs import Vector
 from catenary.theory.positions.places import make_grid
@@ -69,7 +71,7 @@ def predicted_strengths(
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What the recursion runs on: single positions or groups, and how many each holds."""
+    """What the recursion runs on: single positions, groups or known ones, and how many each holds or stands for."""
 
     start: Start
     sizes: Float64[np.ndarray, " n"]
@@ -82,6 +84,11 @@ def _plan(architecture: Architecture, length: int, repeat_probability: float) ->
         equal = np.full((length, length), repeat_probability)
         np.fill_diagonal(equal, 1.0)
         return _Plan(embedded(architecture, equal), np.ones(length), singles(length), each)
+    chunk = told_chunk(architecture, kernels(architecture), length)
+    if chunk is not None:
+        nodes = ChunkNodes.over(length, chunk)
+        start = chunked_start(architecture, nodes, repeat_probability)
+        return _Plan(start, nodes.represented, chunked_positions(nodes), each)
     grid = make_grid(kernels(architecture), length, head=HEAD, tail=TAIL, ratio=RATIO)
     start = coarse_start(architecture, grid, repeat_probability)
     return _Plan(start, grid.sizes, cache(lambda kernel: positions(kernel, grid)), partial(merged, most=SLOPES))

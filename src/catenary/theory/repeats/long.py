@@ -80,6 +80,8 @@ def class_energies(
     The last position holds a token of the last class. O(H M G^3) for M classes and G groups of positions. Derived
     here: ``docs/repeats.md``.
     """
+    for kernel in kernels(architecture):
+        _check_covered(kernel)
     reached = int(min(reach(architecture), length))
     grid = make_grid(kernels(architecture), reached)
     groups, count = grid.sizes.size, classes.count
@@ -102,11 +104,7 @@ def class_mixers(
     positions_of = cache(lambda kernel: positions(kernel, grid))
 
     def group_mixer(attention: Attention, kernel: Kernel, gain: float, own_norm: bool) -> Mixer:
-        if not isinstance(kernel, Causal | Window):
-            raise NotApplicable(
-                "the law of repeated tokens by frequency covers the whole past and windows, "
-                f"not {type(kernel).__name__} attention"
-            )
+        _check_covered(kernel)
         if attention.sink is not None:
             raise NotApplicable("the law of repeated tokens by frequency does not cover a sink; use method='exact'")
         rotary, dims = attention.rotary, effective_dims(attention, width)
@@ -115,6 +113,15 @@ def class_mixers(
         return CoarseRepeats(gain, scores, positions_of(kernel), classes, turning, own_norm)
 
     return grouped_mixers(architecture, group_mixer)
+
+
+def _check_covered(kernel: Kernel) -> None:
+    """Refuse a kernel that the law by frequency does not cover, before its groups of positions are made."""
+    if not isinstance(kernel, Causal | Window):
+        raise NotApplicable(
+            "the law of repeated tokens by frequency covers the whole past and windows, "
+            f"not {type(kernel).__name__} attention"
+        )
 
 
 def group_rotation(rotary: Rotary, head_dim: float, grid: Grid) -> Matrix:
