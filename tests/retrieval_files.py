@@ -21,13 +21,16 @@ def write_lines(path: Path, rows: Iterable[Any]) -> Path:
 
 
 def write_factbook(folder: Path) -> Path:
-    """Forty countries and an ocean without a name; numbers that differ, one that all share, and words."""
+    """Forty countries and an ocean without a name; numbers that differ, one that two share, one that all share, words.
+
+    The name of each of the first twenty is part of another country's.
+    """
     for n in range(COUNTRIES):
-        name = f"Land {chr(65 + n % 26)}{chr(97 + n // 26)}"
+        name = f"{'Great ' if n >= 20 else ''}Land {chr(65 + n % 20)}a"
         profile = {
             "Geography": {
                 "Area": {"total": {"text": f"{1000 + 37 * n:,} sq km"}, "note": {"text": None}},
-                "Coastline": {"text": f"{211 + 13 * n} km ++ {5 + n} km (1990)"},
+                "Coastline": {"text": f"{211 + 13 * (n // 2)} km ++ {5 + n} km (1990)"},
                 "Geographic coordinates": {"text": "28 00 N, 3 00 E"},
             },
             "People": {
