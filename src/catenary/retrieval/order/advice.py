@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from catenary.errors import invalid
-from catenary.retrieval.order.assign import PLAIN, Ranks, SlotWeights, by_weight, order_documents, places
+from catenary.retrieval.order.assign import PLAIN, Ranks, SlotWeights, by_weight, order_documents
 from catenary.retrieval.order.gain import (
     FEWEST,
     SEPARATIONS,
@@ -104,7 +104,7 @@ def advise(
     ranks = by_weight(weights.at(count))
     order = None if scored is None else order_documents(scored.relevance, ranks)
     rows = None if isinstance(curve, MeanCurve) else slot_curve(curve, metric, seed)
-    notes = _interpolated(weights, count)
+    notes = _interpolated(len(weights.x), curve.of, count)
     gains = None
     if rows is None:
         verdict = _unreported("a curve without samples cannot hold any out")
@@ -126,12 +126,14 @@ def _unreported(reason: str) -> OrderVerdict:
     return OrderVerdict("no verdict", f"What the order gains is not reported: {reason}.")
 
 
-def _interpolated(weights: SlotWeights, count: int) -> list[str]:
-    """Say where slots were not measured themselves."""
-    own = places(count)
-    if all(np.isclose(own[:, None], np.array(weights.x)).any(axis=1)):
+def _interpolated(measured: int, of: int, count: int) -> list[str]:
+    """Say where the slots are not those that were measured."""
+    if measured == of == count:
         return []
-    return [f"{count} slots from {len(weights.x)} measured places, linear between them; other lengths may differ."]
+    return [
+        f"The curve has {measured} slots of prompts of {of} documents; {count} documents take the places between them, "
+        "which assumes that a place counts as a fraction of the prompt."
+    ]
 
 
 def _elsewhere(gains: Gains, separation: float, verdict: OrderVerdict) -> list[str]:

@@ -38,7 +38,7 @@ class SlotWeights:
 
     def at(self, documents: int) -> Float64[np.ndarray, " K"]:
         """Weights of the slots of a prompt of K documents, linear between the places measured."""
-        return np.interp(places(documents), self.x, self.weights)
+        return np.asarray(between(np.array(self.x), documents) @ np.array(self.weights))
 
 
 def places(documents: int) -> Float64[np.ndarray, " K"]:
@@ -46,6 +46,17 @@ def places(documents: int) -> Float64[np.ndarray, " K"]:
     if documents < 1:
         raise invalid("documents", "must be at least 1", documents)
     return np.linspace(0, 1, documents) if documents > 1 else np.ones(1)
+
+
+def between(x: Float64[np.ndarray, " P"], documents: int) -> Float64[np.ndarray, "K P"]:
+    """Weights of the P measured places in each of K slots, linear between them; a measured place has itself alone.
+
+    Exactly so: rounding must not break a tie of two slots.
+    """
+    at = places(documents)
+    basis = np.stack([np.interp(at, x, unit) for unit in np.eye(len(x))], axis=1)
+    own = np.abs(at[:, None] - x) < 1e-9
+    return np.where(own.any(axis=1, keepdims=True), own.astype(np.float64), basis)
 
 
 def by_weight(weights: Sequence[float] | Float64[np.ndarray, " K"]) -> Ranks:

@@ -11,7 +11,7 @@ from jaxtyping import Float64
 
 from catenary.errors import invalid
 from catenary.reading import number
-from catenary.retrieval.order.assign import EDGES, PLAIN, SlotWeights, by_weight, places
+from catenary.retrieval.order.assign import EDGES, PLAIN, SlotWeights, between, by_weight
 from catenary.retrieval.order.ranks import rank_shares
 from catenary.retrieval.statistics.curve import SlotCurve
 from catenary.statistics import interval
@@ -99,8 +99,7 @@ def slot_rows(curve: SlotCurve, documents: int) -> Float64[np.ndarray, "n K"]:
     """
     if len(curve.slots) < 2:
         raise invalid("curve", "must have two slots or more", len(curve.slots))
-    basis = [np.interp(places(documents), curve.x, unit) for unit in np.eye(len(curve.slots))]
-    return np.asarray(curve.rows @ np.array(basis))
+    return np.asarray(curve.rows @ between(curve.x, documents).T)
 
 
 def expected_gains(
@@ -213,6 +212,8 @@ class OrderVerdict:
     notes: tuple[str, ...] = field(default=())
 
 
+ROUNDING = 1e-12
+"""Gains below this are rounding: a retriever that knows nothing gives every order a gain of 0."""
 AS_GOOD = 0.9
 """A plain order that brings this share of the measured order's gain is called as good: edge orders brought .91 or more
 of it where a measured curve was told to be worth no claim."""
@@ -233,7 +234,7 @@ def judge_order(gains: Gains, separation: float = 1.0) -> OrderVerdict:
     plain = {name: gains.gain[name][at] for name in PLAIN}
     best = max(plain, key=lambda name: plain[name].value)
     notes = _edge_note(gains, at)
-    if own.low <= 0:
+    if own.low <= ROUNDING:
         words = (
             f"Nothing is to be gained that {gains.n} samples resolve: the order by the measured curve gains {own.text} "
             f"{gains.metric} over the given order {where}."
@@ -241,7 +242,7 @@ def judge_order(gains: Gains, separation: float = 1.0) -> OrderVerdict:
         return OrderVerdict("nothing", words, notes)
     enough = [
         name for name in PLAIN
-        if gains.over[name][at].low <= 0 or plain[name].value >= AS_GOOD * own.value
+        if gains.over[name][at].low <= ROUNDING or plain[name].value >= AS_GOOD * own.value
     ]  # fmt: skip
     if enough:
         name = max(enough, key=lambda name: plain[name].value)

@@ -114,6 +114,8 @@ def summarise(
 
 def judge_means(curve: MeanCurve, seed: int = 0, smallest: float = SMALLEST) -> SlotVerdict:
     """The verdict on a published curve, from its means and n alone; whether it was paired is taken as unknown."""
+    if len(curve.slots) < 2:
+        return refused("one slot was measured; an end, a middle and an end are needed")
     x = np.array(curve.slots, dtype=np.float64) / max(curve.of - 1, 1)
     means = np.array(curve.means, dtype=np.float64)
     if curve.sd is not None:
@@ -127,6 +129,8 @@ def judge_means(curve: MeanCurve, seed: int = 0, smallest: float = SMALLEST) -> 
 def _verdict(curve: SlotCurve, outcomes: Outcomes, seed: int, smallest: float) -> SlotVerdict:
     if curve.n < FEWEST:
         return refused(f"{curve.n} samples; at least {FEWEST} that were scored at every slot are needed")
+    if len(curve.slots) < 2:
+        return refused("one slot was measured; an end, a middle and an end are needed")
     gaps = gaps_of_rows(curve.rows, curve.x, binary=curve.binary, seed=seed)
     closed = _over_closed_book(curve, outcomes)
     return judge_slots(

@@ -171,14 +171,14 @@ def _end(
 
 
 def _u_words(gaps: Gaps, slots: tuple[int, ...], of: int, low: int) -> str:
-    """U, with what sets it apart: which end is higher, how shallow, and a minimum outside the middle."""
+    """U, with what sets it apart: which end is higher, how shallow, and a minimum that is told from the middle."""
     m = gaps.means
     depth, parts = float(max(m[0], m[-1]) - m[low]), []
     if depth < SHALLOW:
         parts.append(f"shallow ({_short(depth)})")
     if abs(gaps.t(0, len(m) - 1)) > Z_TWO_SIDED:
         parts.append("primacy stronger" if m[0] > m[-1] else "recency stronger")
-    if not 0.3 <= slots[low] / (of - 1) <= 0.7:
+    if low not in gaps.mid and max(gaps.t(j, low) for j in gaps.mid) > gaps.pairs:
         parts.append(f"minimum at {_place(low, slots, of)}")
     return f"U, {', '.join(parts)}" if parts else "U"
 
