@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,14 @@ import torch
 
 import catenary as ct
 from catenary.errors import InvalidInput, NotApplicable
+from catenary.measure.aim import Aim
+from catenary.measure.ends import check_aim
 from catenary.measure.feed import prepare
 from catenary.measure.jacobian import measure_positions
+from catenary.measure.kept import keeping
+from catenary.models.recompute import recomputing
 from catenary.models.toy_weights import copy_toy
+from catenary.models.undisturbed import undisturbed
 from oracles.pathways import dense_terms
 from tiny_models import TINY, token_windows, vector_windows
 
@@ -151,6 +157,26 @@ def test_recomputing_a_position_of_the_logits_gives_the_same_bits() -> None:
     )
 
 
+@pytest.mark.parametrize("target", [1, 2])
+def test_recomputing_up_to_a_layer_gives_the_same_bits_and_keeps_less(target: int) -> None:
+    """Layers behind the target do not run, and need not."""
+    model = ct.load({**TINY["llama"], "num_hidden_layers": 2})
+    windows = token_windows(1)
+    options: dict[str, Any] = {"probes": 2, "target_layer": target}
+    np.testing.assert_array_equal(
+        ct.measure_jacobian(model, windows, recompute=True, **options).energy,
+        ct.measure_jacobian(model, windows, **options).energy,
+    )
+    feed = prepare(model, windows)
+    ends = check_aim(feed, Aim(target_layer=target))
+    kept = []
+    for again in (nullcontext(), recomputing(model.anatomy, target)):
+        with undisturbed(model.module), again, keeping(model.module) as held:
+            ends.forward(feed, [0], np.array([[11]]))
+        kept.append(held.bytes)
+    assert kept[1] < 0.5 * kept[0]
+
+
 def test_refusals() -> None:
     model, windows = ct.load(TINY["llama"]), token_windows(2)
     cases: list[tuple[dict[str, Any], str]] = [
@@ -164,7 +190,6 @@ def test_refusals() -> None:
         ({"source_layer": 1, "target_layer": 1}, "must lie behind source_layer 1"),
         ({"output": "logits", "target_layer": 1}, "is for output 'stream'"),
         ({"method": "scalar", "output": "logits"}, "must be 'probes' or 'exact'"),
-        ({"recompute": True, "target_layer": 1}, "is for whole networks"),
     ]
     for options, words in cases:
         with pytest.raises(InvalidInput, match=words):

@@ -47,6 +47,8 @@ VERBS: dict[tuple[str, ...], tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 OTHERWISE = {
     ("reproduce",): "its folder collects the results of many experiments, each told apart by its own settings",
+    ("evolve",): "it trains, which takes longer than all the rest; it asks existing_run, as measure does",
+    ("learn",): "it trains too; it asks finding_folder, as pathways does",
 }
 """Verbs with --out that have a rule of their own, and why."""
 

@@ -67,6 +67,11 @@ def number(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def counted(count: int, thing: str) -> str:
+    """A number of things in words: ``1 window``, ``2 windows``, ``3 processes``."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}{'es' if thing.endswith('s') else 's'}"
+
+
 def finite(value: float | None) -> float | None:
     """A JSON number, None for what is unknown."""
     return None if value is None or not math.isfinite(value) else float(value)

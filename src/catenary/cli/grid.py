@@ -25,6 +25,7 @@ def measure_grid_file(
     from catenary.study.grid import read_grid
     from catenary.study.grid_run import measure_grid, processes
     from catenary.study.report import report_run
+    from catenary.study.summary import SHAPE_COLUMNS
     from catenary.study.workers import Workers
 
     folder = out or Path("out") / file.stem
@@ -38,7 +39,7 @@ def measure_grid_file(
         print_json({**run.result, "report": str(page)})
         return
     shown = ("curve", "shape", "peak/trough", "last/mid")
-    typer.echo(align([shown, *(tuple(str(row[key]) for key in shown) for row in run.result["table"])]))
+    typer.echo(align([SHAPE_COLUMNS, *(tuple(str(row[key]) for key in shown) for row in run.result["table"])]))
     for entry in run.result["skipped"]:
         typer.echo(f"skipped {entry['name']}: {entry['reason']}")
     typer.echo(f"run: {run.folder}")

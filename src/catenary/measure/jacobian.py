@@ -122,8 +122,6 @@ def measure_positions(
     chosen, quantity = ends.method(method), ends.aim.quantity(method)
     rows = chosen_rows(sequences, len(given))
     at = chosen_positions(positions, feed.length)
-    if recompute and target_layer is not None:
-        raise invalid("recompute", "is for whole networks", f"target_layer={target_layer}", "leave one of the two out")
     if target_error is not None:
         probes = _probes_for_target(feed, chosen, ends, seed, rows[0], target_error)
     energies = Passes(feed, chosen, ends, seed, probes, at, recompute).energies(rows, batch_size, progress)
@@ -168,8 +166,8 @@ def _probes_for_target(feed: Feed, method: Method, ends: Ends, seed: int, row: i
     if feed.model.weights != "untrained":
         raise NotApplicable(
             f"target_error picks probes for untrained networks, got {feed.model.label!r} ({feed.model.weights}); for a "
-            "trained network the spread over windows is the larger error: give more windows with probes=1, or "
-            "let `catenary measure --weights pretrained --target-error E --windows MOST` choose their number"
+            "trained network the spread over windows is the larger error: leave target_error out, and measure more "
+            "windows with probes=1 until `sample.profile('log').standard_error` is small enough"
         )
     pilot = Passes(feed, method, ends, seed, PILOT_PROBES, [feed.length - 1])
     rank = effective_rank(pilot.energies([row], 1)[0])

@@ -54,7 +54,7 @@ class Passes:
 
     def _batch(self, batch: Sequence[int], report: Callable[[int], None]) -> Energies:
         model, feed = self.feed.model, self.feed
-        again = recomputing(model.anatomy) if self.recompute else nullcontext()
+        again = recomputing(model.anatomy, self.ends.aim.target_layer) if self.recompute else nullcontext()
         at = np.stack([feed.columns(batch, position) for position in self.positions], axis=1)
         results: Energies = []
         done = 0

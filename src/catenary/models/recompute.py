@@ -17,12 +17,14 @@ from catenary.models.anatomy import Anatomy
 
 
 @contextmanager
-def recomputing(anatomy: Anatomy) -> Iterator[None]:
+def recomputing(anatomy: Anatomy, until: int | None = None) -> Iterator[None]:
     """Keep only the inputs of every layer while the context is open, and run a layer again when its gradient is asked.
 
     Autograd then holds depth * L * d numbers and the inside of one layer at a time. Each backward pass costs one more
     forward pass, so that K probes take 1 + 2K passes in place of 1 + K. Operations and their order are the same, so
     are the gradients. On exit every layer's ``forward`` is what it was.
+
+    ``until`` is for a network that is stopped at the stream that enters this layer: those behind it need not run.
 
     Raises:
         NotApplicable: where a layer is not run as a module, or does something else when it runs again.
@@ -33,7 +35,7 @@ def recomputing(anatomy: Anatomy) -> Iterator[None]:
         layer.forward = partial(_again, layer.forward, calls, number)
     try:
         yield
-        silent = [number for number, count in enumerate(calls) if count == 0]
+        silent = [number for number, count in enumerate(calls[:until]) if count == 0]
         if silent:
             raise _refusal(anatomy, f"layer {silent[0]} is not run as a module")
     except CheckpointError as error:

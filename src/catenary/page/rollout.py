@@ -13,7 +13,7 @@ from catenary.charts import Spec, framed, round_values
 from catenary.deviation import Deviation, between
 from catenary.drawing import PALETTE, digits
 from catenary.page.exhibit import Exhibit, Plate
-from catenary.reading import finite, number
+from catenary.reading import counted, finite, number
 from catenary.sample import Sample
 from catenary.study.rollout import RolloutStudy
 
@@ -102,7 +102,8 @@ def _notes(found: RolloutStudy, mass: Float64[np.ndarray, " L"]) -> tuple[str, .
             "all triples, by layer: attention is not monotone there."
         )
     if found.rollout.sequences < 8:
-        notes.append(f"{found.rollout.sequences} windows: single positions of a trained network scatter by 0.4 dex.")
+        few = counted(found.rollout.sequences, "window")
+        notes.append(f"{few}: single positions of a trained network scatter by 0.4 dex.")
     return (*notes, *found.statistics.notes)
 
 

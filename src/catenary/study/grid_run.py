@@ -12,10 +12,11 @@ import numpy as np
 
 from catenary.errors import InvalidInput
 from catenary.provenance import digest, versions
+from catenary.reading import counted
 from catenary.sample import Sample
 from catenary.store import Run, read_record, read_run, records_csv, write_json, write_run, write_text
 from catenary.study.curves import single_curves
-from catenary.study.estimate import part_estimator
+from catenary.study.estimate import STARTING_SECONDS, part_estimator
 from catenary.study.existing import existing_run
 from catenary.study.grid import Cell, Grid, GridCurve
 from catenary.study.inputs import build_windows, describe_windows
@@ -25,7 +26,7 @@ from catenary.study.observer import Observer, Silent
 from catenary.study.parts import Skipped
 from catenary.study.plan import Estimate, fit_memory, minutes
 from catenary.study.source import Source, find_source, usable_source
-from catenary.study.spent import Meter
+from catenary.study.spent import Meter, processor_seconds
 from catenary.study.units import Unit, collect_units
 from catenary.study.workers import Task, Workers
 from catenary.text.windows import Windows
@@ -82,6 +83,7 @@ def measure_grid(
     if not curves:
         raise InvalidInput(f"budget must allow at least one curve; {plan['skipped'][0]['reason']}")
     workers = _say(plan, curves, workers, watch)
+    start = processor_seconds()
     ready = {
         curve.name: [
             _ready(_recomputing(cell, curve.name in plan["recomputed"]), sources[curve.name], folder)
@@ -90,6 +92,7 @@ def measure_grid(
         for curve in curves
     }
     tasks = [task for cells in ready.values() for cell in cells for task in cell.tasks]
+    preparing = processor_seconds() - start
     watch.begin("grid", sum(curve.total for curve in curves))
     try:
         tally = workers.measure(tasks, watch.advance)
@@ -108,9 +111,9 @@ def measure_grid(
     }  # fmt: skip
     write_text(folder / "grid.csv", records_csv(table))
     write_run(folder, samples, result)
-    estimated = Estimate(plan["seconds"], plan["bytes"])
+    estimated = Estimate(_seconds(plan, workers), plan["bytes"])
     share = tally.windows / sum(curve.total for curve in curves)
-    record_now = meter.record(estimated, share=share, seconds=tally.seconds, peak=tally.peak)
+    record_now = meter.record(estimated, share=share, seconds=preparing + tally.seconds, peak=tally.peak)
     write_json(folder / "run.json", record_now)
     return read_run(folder)
 
@@ -165,6 +168,12 @@ def _plan_once(
     return plan
 
 
+def _seconds(plan: Mapping[str, Any], workers: Workers) -> float:
+    """Processor seconds of a plan with the start of every local worker; those of a cluster run already."""
+    started = workers.jobs if workers.cluster is None and workers.jobs > 1 else 0
+    return float(plan["seconds"] + started * STARTING_SECONDS)
+
+
 def _say(plan: Mapping[str, Any], curves: Sequence[GridCurve], workers: Workers, watch: Observer) -> Workers:
     """Say what is to come, and take fewer local processes where all together would not fit in memory."""
     total = sum(curve.total for curve in curves)
@@ -174,10 +183,11 @@ def _say(plan: Mapping[str, Any], curves: Sequence[GridCurve], workers: Workers,
         if fit < workers.jobs:
             watch.say(f"{fit} processes in place of {workers.jobs}: each needs {memory:.1f} GiB")
             workers = Workers(fit)
-    where = f"the cluster {workers.cluster}" if workers.cluster else f"{workers.jobs} local process(es)"
+    where = f"the cluster {workers.cluster}" if workers.cluster else counted(workers.jobs, "local process")
+    seconds = _seconds(plan, workers)
     watch.say(
-        f"to measure: {len(curves)} curves, {total} windows on {where}; about {minutes(plan['seconds'])} of processor "
-        f"time, {minutes(plan['seconds'] / workers.jobs)} in all, {memory:.1f} GiB of memory for each process"
+        f"to measure: {counted(len(curves), 'curve')}, {counted(total, 'window')} on {where}; about {minutes(seconds)} "
+        f"of processor time, {minutes(seconds / workers.jobs)} in all, {memory:.1f} GiB of memory for each process"
     )
     for entry in plan["skipped"]:
         watch.say(f"skipped {entry['name']}: {entry['reason']}")

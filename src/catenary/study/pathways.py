@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from catenary.sample import Sample
 from catenary.study.config import StudyConfig
-from catenary.study.inputs import build_windows
 from catenary.study.finished import Finished
+from catenary.study.inputs import build_windows
 from catenary.study.measuring import identity_of, load_net
 from catenary.study.observer import Observer, counting
 from catenary.study.single import Request, part_of

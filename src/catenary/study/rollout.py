@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from catenary.sample import Sample
 from catenary.strengths import Strengths
 from catenary.study.config import StudyConfig
-from catenary.study.inputs import build_windows
 from catenary.study.finished import Finished
+from catenary.study.inputs import build_windows
 from catenary.study.measuring import identity_of, load_net, measure_part
 from catenary.study.observer import Observer, counting
 from catenary.study.single import Request, part_of

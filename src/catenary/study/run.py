@@ -9,6 +9,7 @@ from typing import Any
 
 from catenary.errors import InvalidInput, MissingResource
 from catenary.provenance import versions
+from catenary.reading import counted
 from catenary.store import Curve, Run, read_run, write_json, write_run
 from catenary.study.config import StudyConfig, Tokens
 from catenary.study.curves import comparable_pairs, single_curves
@@ -162,7 +163,7 @@ def _result(config: StudyConfig, source: Source, plan: Plan, gathered: Gathered)
 
 def _say_plan(plan: Plan, watch: Observer) -> None:
     if plan.parts:
-        names = ", ".join(f"{part.label} ({part.total} windows)" for part in plan.parts)
+        names = ", ".join(f"{part.label} ({counted(part.total, 'window')})" for part in plan.parts)
         watch.say(f"to measure: {names}; {Estimate(plan.seconds, plan.bytes).words}")
     for skipped in plan.skipped:
         watch.say(f"skipped {skipped.name}: {skipped.reason}")

@@ -10,6 +10,7 @@ from catenary.errors import InvalidInput, unknown
 from catenary.measure.aim import USUAL, Aim
 from catenary.provenance import versions
 from catenary.quantity import QUANTITIES
+from catenary.reading import counted
 from catenary.store import Run, read_run, write_json, write_run
 from catenary.study.adaptive import measure_until
 from catenary.study.config import StudyConfig, Tokens
@@ -68,10 +69,11 @@ def measure_single(
     target_error = request.target_error
     if target_error is not None and part.weights == "untrained":
         part = _with_probes(part, config, made, target_error)
-        observer.say(f"{part.probes} probes per window reach a relative error of {target_error:g}")
+        observer.say(f"{counted(part.probes, 'probe')} per window reach a relative error of {target_error:g}")
     part, cost = fit_memory(part, part_estimator(config, source), usable_memory(config.device))
     cost = Estimate(meter.seconds + cost.seconds + STORING_SECONDS, cost.bytes)
-    observer.say(f"to measure: {part.total} windows, {cost.words}" + (", recomputing layers" if part.recompute else ""))
+    again = ", recomputing layers" if part.recompute else ""
+    observer.say(f"to measure: {counted(part.total, 'window')}, {cost.words}{again}")
     if target_error is None or part.weights == "untrained":
         sample = measure_part(config, source, part, made, folder, observer)
         adapted = None

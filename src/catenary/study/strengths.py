@@ -10,8 +10,8 @@ from catenary.errors import InvalidInput, NotApplicable
 from catenary.reading import align, number
 from catenary.strengths import Branch, Strengths, pooled_strengths
 from catenary.study.config import StudyConfig
-from catenary.study.inputs import build_windows
 from catenary.study.finished import Finished
+from catenary.study.inputs import build_windows
 from catenary.study.measuring import identity_of, load_net
 from catenary.study.observer import Observer, counting
 from catenary.study.parts import Part

@@ -10,12 +10,15 @@ from catenary.shape import Shape, describe
 from catenary.store import Run
 from catenary.study.curves import comparable_pairs, single_curves
 
+SHAPE_COLUMNS = ("curve", "shape", "highest/lowest block", "last/middle")
+"""Heads of a table of shapes on the terminal."""
+
 
 def summary(run: Run) -> str:
     """Verdicts, agreements and what was skipped, as plain text."""
     single = single_curves(run.curves)
     shapes = {name: describe(curve) for name, curve in single.items()}
-    rows = [("curve", "shape", "highest/lowest block", "last/middle"), *map(_shape_row, shapes.values())]
+    rows = [SHAPE_COLUMNS, *map(_shape_row, shapes.values())]
     parts = [align(rows)]
     pairs = list(comparable_pairs(single))
     if pairs:
