@@ -178,7 +178,7 @@ def test_a_killed_process_goes_on(whole: Callable[[str], Path], tmp_path: Path) 
     process.send_signal(signal.SIGKILL)
     process.wait()
     kept = units(tmp_path)
-    assert 3 <= len(kept)
+    assert len(kept) >= 3
     assert not (tmp_path / "rollout.json").exists()
     call("rollout", tmp_path)
     assert kept.items() <= units(tmp_path).items()

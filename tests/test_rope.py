@@ -8,13 +8,17 @@ import torch
 
 import catenary as ct
 from catenary.errors import NotApplicable
-from catenary.models.rope import is_rotary_off, position_dependence, rotary_buffers, rotary_off
+from catenary.models.rope import is_rotary_off, position_dependence, rotary_buffers, rotary_off, rotary_tables
 from tiny_models import TINY, token_windows
 
+TABLED = {
+    name: {**TINY["gpt2"], "model_type": name, "n_head": 4, "rotary_dim": 4} for name in ("gptj", "codegen")
+}
 
-@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3", "mistral"])
+
+@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3", "mistral", "gptj", "codegen"])
 def test_positions_stop_mattering_and_come_back(family: str) -> None:
-    model = ct.load(TINY[family])
+    model = ct.load({**TINY, **TABLED}[family])
     ids = torch.tensor(token_windows().ids)
     before = model.module(input_ids=ids).logits
     assert position_dependence(model.module, model.anatomy) > 1e-3
@@ -24,6 +28,24 @@ def test_positions_stop_mattering_and_come_back(family: str) -> None:
         off = model.module(input_ids=ids).logits
     assert (off - before).abs().max() > 1e-4
     assert torch.equal(model.module(input_ids=ids).logits, before)
+
+
+@pytest.mark.parametrize("family", ["gptj", "codegen"])
+def test_a_table_at_rest_is_what_position_0_everywhere_gives(family: str) -> None:
+    """Another way to no rotation: the network as it is, fed 0 as the position of every token."""
+    on, off = ct.load(TABLED[family]), ct.load(TABLED[family], rope=False)
+    ids = torch.tensor(token_windows().ids)
+    still = on.module(input_ids=ids, position_ids=torch.zeros_like(ids)).logits
+    assert torch.allclose(off.module(input_ids=ids).logits, still, atol=1e-6)
+    assert not torch.allclose(on.module(input_ids=ids).logits, still, atol=1e-4)
+    assert np.isfinite(ct.measure_jacobian(off, token_windows(1), probes=1).energy).all()
+    assert off.provenance()["rope"] is False
+
+
+def test_a_table_of_other_vectors_is_no_rotary_one() -> None:
+    module = torch.nn.Module()
+    module.register_buffer("embed_positions", torch.randn(8, 4))
+    assert rotary_tables(module) == {}
 
 
 def test_restored_after_an_error_inside() -> None:

@@ -291,6 +291,13 @@ def _round_tokens(first: int, last: int) -> list[int]:
     return [first, *(t for t in inner if first + 0.6 * step < t < last - 0.6 * step), last]
 
 
+def log_axis(title: str, ticks: Sequence[float]) -> Spec:
+    """The field "value" on a logarithmic y axis with these ticks, such as ``round_values`` gives."""
+    return {"field": "value", "type": "quantitative", "title": f"{title} (log)",
+            "scale": {"type": "log", "nice": False, "padding": 10},
+            "axis": {"format": ".3~g", "values": list(ticks)}}
+
+
 def round_values(data: Sequence[Spec]) -> list[float]:
     """Round numbers for a logarithmic axis: 1-2-5 steps below three decades, whole decades above."""
     seen = [v for row in data for v in (row.get("value"), row.get("low"), row.get("high")) if v]

@@ -6,12 +6,13 @@ from catenary.controls.check import Check, judge
 from catenary.controls.control import Control
 from catenary.controls.subject import Subject, shift
 from catenary.errors import NotApplicable
-from catenary.models.rope import rotary_buffers
+from catenary.models.rope import rotary_buffers, rotary_tables
 from catenary.models.twin import twin
 
 
 def _check(subject: Subject) -> Check:
-    if not rotary_buffers(subject.model.module):
+    module = subject.model.module
+    if not rotary_buffers(module) and not rotary_tables(module):
         raise NotApplicable("this network has no rotary frequencies (inv_freq) that could be set to 0")
     if not subject.model.rope:
         raise NotApplicable("rotary position coding is off already")

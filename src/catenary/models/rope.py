@@ -27,28 +27,47 @@ def rotary_buffers(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     }
 
 
+def rotary_tables(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """Tables of rotary angles made once, a row (sin, cos) per position: ``embed_positions`` of GPT-J and CodeGen.
+
+    Told from other tables of that name by position 0, whose sines are all 0 and cosines all 1.
+    """
+    return {
+        name: buffer for name, buffer in module.named_buffers() if name.endswith("embed_positions") and _at_rest(buffer)
+    }
+
+
+def _at_rest(table: torch.Tensor) -> bool:
+    """Whether the first row turns nothing."""
+    half = table.shape[-1] // 2
+    return table.ndim == 2 and not bool(table[0, :half].any()) and bool((table[0, half:] == 1).all())
+
+
 def switch_rotary_off(module: torch.nn.Module, anatomy: Anatomy) -> None:
-    """Set every rotary frequency to 0, so that cos = 1 and sin = 0 at every position, and check that it worked.
+    """Set every rotary angle to 0, so that cos = 1 and sin = 0 at every position, and check that it worked.
+
+    Frequencies are set to 0; where angles are in a table, every position gets the row of position 0.
 
     Raises:
-        NotApplicable: when the network has no rotary frequencies (learned positions and ALiBi are parts of the
-            network, not a switch), or its output still depends on the position ids; it is then left unchanged.
+        NotApplicable: when the network has no rotary frequencies or tables (learned positions and ALiBi are parts of
+            the network, not a switch), or its output still depends on the position ids; it is then left unchanged.
     """
-    buffers = rotary_buffers(module)
-    if not buffers:
+    saved = _saved(module)
+    if not saved:
         raise NotApplicable(
             f"rope=False does not apply to {type(module).__name__}: it has no rotary frequencies (inv_freq); "
             f"{_other_coding(anatomy)}. Use rope=True"
         )
-    saved = {name: buffer.clone() for name, buffer in buffers.items()}
     with torch.no_grad():
-        for buffer in buffers.values():
+        for buffer in rotary_buffers(module).values():
             buffer.zero_()
+        for table in rotary_tables(module).values():
+            table.copy_(table[:1].clone().expand_as(table))
     left = position_dependence(module, anatomy)
     if not left <= FREE:
         _restore(module, saved)
         raise NotApplicable(
-            f"rope=False does not work for {type(module).__name__}: with all rotary frequencies at 0 its output still "
+            f"rope=False does not work for {type(module).__name__}: with all rotary angles at 0 its output still "
             f"changes by {left:.2g} (relative) with the position ids. Use rope=True"
         )
 
@@ -60,7 +79,7 @@ def rotary_off(module: torch.nn.Module) -> Iterator[None]:
     Raises:
         NotApplicable: as ``switch_rotary_off``.
     """
-    saved = {name: buffer.clone() for name, buffer in rotary_buffers(module).items()}
+    saved = _saved(module)
     try:
         switch_rotary_off(module, dissect(module))
         yield
@@ -69,9 +88,12 @@ def rotary_off(module: torch.nn.Module) -> Iterator[None]:
 
 
 def is_rotary_off(module: torch.nn.Module) -> bool:
-    """Whether every rotary frequency is 0; types that rescale frequencies with the length may set them again."""
-    buffers = rotary_buffers(module)
-    return bool(buffers) and not any(bool(buffer.any()) for buffer in buffers.values())
+    """Whether every rotary angle is 0; types that rescale frequencies with the length may set them again."""
+    buffers, tables = rotary_buffers(module), rotary_tables(module)
+    if not buffers and not tables:
+        return False
+    turning = any(bool(buffer.any()) for buffer in buffers.values())
+    return not turning and all(bool((table == table[:1]).all()) for table in tables.values())
 
 
 def position_dependence(module: torch.nn.Module, anatomy: Anatomy) -> float:
@@ -86,10 +108,15 @@ def position_dependence(module: torch.nn.Module, anatomy: Anatomy) -> float:
     return float((streams[0] - streams[1]).abs().max() / streams[0].abs().max())
 
 
+def _saved(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    return {name: buffer.clone() for name, buffer in {**rotary_buffers(module), **rotary_tables(module)}.items()}
+
+
 def _restore(module: torch.nn.Module, saved: dict[str, torch.Tensor]) -> None:
+    buffers = dict(module.named_buffers())
     with torch.no_grad():
-        for name, buffer in rotary_buffers(module).items():
-            buffer.copy_(saved[name])
+        for name, values in saved.items():
+            buffers[name].copy_(values)
 
 
 def _other_coding(anatomy: Anatomy) -> str:

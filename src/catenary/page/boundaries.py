@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from catenary.boundaries import BoundaryEffect
-from catenary.charts import INK, Spec, framed
+from catenary.charts import INK, Spec, framed, log_axis
 from catenary.drawing import PALETTE, digits
 from catenary.page.exhibit import Exhibit, Plate
 from catenary.reading import number
@@ -112,9 +112,7 @@ def _lines(data: list[Spec], names: Sequence[str], x_title: str, y_title: str) -
     x = {"field": "x", "type": "quantitative", "title": x_title, "scale": {"nice": False}}
     ends = [row[key] for row in data for key in ("value", "low", "high") if key in row]
     ticks = [tick for tick in RATIOS if min(ends) <= tick <= max(ends)]
-    y = {"field": "value", "type": "quantitative", "title": f"{y_title} (log)",
-         "scale": {"type": "log", "nice": False, "padding": 8},
-         "axis": {"format": ".3~g", "values": ticks}}  # fmt: skip
+    y = log_axis(y_title, ticks)
     colour = {"field": "curve", "type": "nominal", "title": None, "sort": list(names),
               "scale": {"domain": list(names), "range": list(PALETTE[: len(names)])}}  # fmt: skip
     encoding = {"x": x, "y": y, "color": colour}

@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.charts import INK, Spec, framed, round_values
+from catenary.charts import INK, Spec, framed, log_axis, round_values
 from catenary.drawing import PALETTE, digits
 from catenary.kinetic.closed_form.minimum import REGIMES
 from catenary.kinetic.closed_form.phase import PhaseDiagram
@@ -50,7 +50,7 @@ def profiles(
         {"curve": name, "x": digits(x), "value": digits(v), "mark": f"{kind} at {x:.3g}"} for name, kind, x, v in marked
     ]
     positive = min(row["value"] for row in data) > 0
-    y = _logarithmic("retrieval profile S", data) if positive else _linear("value", "retrieval profile S")
+    y = log_axis("retrieval profile S", round_values(data)) if positive else _linear("value", "retrieval profile S")
     y["scale"] |= {"padding": LABEL}
     shared = {"x": FRACTION, "y": y, "color": _colour([name for name, _ in curves])}
     point = {"type": "point", "size": 90, "filled": True, "opacity": 1}
@@ -176,7 +176,7 @@ def stacks(
         for x, v in zip(sigma.tolist(), values.tolist(), strict=True)
     ]
     names = [*(name for name, _ in curves), "kinetic closed form"]
-    y = _logarithmic("response to the source", data)
+    y = log_axis("response to the source", round_values(data))
     dash = {"field": "curve", "type": "nominal", "title": None, "sort": names,
             "scale": {"domain": names, "range": [[1, 0]] * len(curves) + [[5, 3]]}}  # fmt: skip
     encoding = {"x": FRACTION, "y": y, "color": _colour(names), "strokeDash": dash}
@@ -198,7 +198,7 @@ def depth_errors(seen: Bridge) -> Spec:
     x = {"field": "x", "type": "quantitative", "title": "layers H (log)",
          "scale": {"type": "log", "nice": False, "padding": 12},
          "axis": {"values": seen.layers.tolist(), "format": ",d", "labelOverlap": "greedy"}}  # fmt: skip
-    y = _logarithmic("relative difference from the limit", data)
+    y = log_axis("relative difference from the limit", round_values(data))
     encoding = {"x": x, "y": y, "color": _colour(names)}
     layers = [
         {"name": "order", "mark": LINE | {"strokeDash": [5, 3], "strokeWidth": 1.2}, "encoding": encoding,
@@ -208,13 +208,6 @@ def depth_errors(seen: Bridge) -> Spec:
     ]  # fmt: skip
     words = "Relative difference of stacks from their limit over depth"
     return framed({"description": words, "params": [], "layer": layers}, data, width=720, height=300)
-
-
-def _logarithmic(title: str, data: Sequence[Spec]) -> Spec:
-    """The field "value" on a logarithmic y axis with round ticks."""
-    return {"field": "value", "type": "quantitative", "title": f"{title} (log)",
-            "scale": {"type": "log", "nice": False, "padding": 10},
-            "axis": {"format": ".3~g", "values": round_values(data)}}  # fmt: skip
 
 
 def _linear(field: str, title: str, domain: tuple[float, float] | None = None) -> Spec:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from catenary.charts import Spec, framed
+from catenary.charts import Spec, framed, log_axis, round_values
 from catenary.drawing import PALETTE, digits
 from catenary.measure.pathways_result import NAMES, SYMBOLS, Pathways
 from catenary.page.exhibit import Exhibit, Plate
@@ -132,8 +132,7 @@ def _profiles(paths: Sample) -> Spec:
                 data.append({"curve": name, "x": digits((first + stop + 1) / 2), "value": digits(value)})
     encoding: Spec = {
         "x": {"field": "x", "type": "quantitative", "title": "position", "scale": {"nice": False}},
-        "y": {"field": "value", "type": "quantitative", "title": "norm (log)",
-              "scale": {"type": "log", "nice": False}, "axis": {"format": ".2~g"}},
+        "y": log_axis("norm", round_values(data)),
         "color": {"field": "curve", "type": "nominal", "title": None, "sort": names,
                   "scale": {"domain": names, "range": list(PALETTE[: len(names)])}},
     }  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from catenary.blocks import Span
-from catenary.charts import Spec, framed, round_values
+from catenary.charts import Spec, framed, log_axis, round_values
 from catenary.deviation import Deviation, between
 from catenary.drawing import PALETTE, digits
 from catenary.page.exhibit import Exhibit, Plate
@@ -145,9 +145,7 @@ def _curves(mass: Float64[np.ndarray, " L"], shape: Float64[np.ndarray, " L"]) -
     ]
     colour = {"field": "curve", "type": "nominal", "title": None, "sort": names,
               "scale": {"domain": names, "range": list(PALETTE[:2])}}
-    y = {"field": "value", "type": "quantitative", "title": "share of the whole (log)",
-         "scale": {"type": "log", "nice": False, "padding": 10},
-         "axis": {"format": ".3~g", "values": round_values(data)}}
+    y = log_axis("share of the whole", round_values(data))
     x = {"field": "x", "type": "quantitative", "title": "position as a fraction of the context",
          "scale": {"domain": [0, 1.01], "nice": False}, "axis": {"values": [0, 0.25, 0.5, 0.75, 1]}}
     spec: Spec = {"description": "Rollout and Jacobian profile by position", "params": [], "layer": [{

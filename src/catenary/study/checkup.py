@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from catenary.errors import InvalidInput
 from catenary.provenance import versions
+from catenary.reading import counted
 from catenary.study.config import StudyConfig
 from catenary.study.memory import free_memory
 from catenary.study.source import Source, find_source
@@ -129,15 +130,18 @@ def _network(config: StudyConfig) -> Iterator[Finding]:
     from catenary.models.portrait import portrait
 
     small = dict(locate_config(config.model, revision=config.revision).config)
-    small.update({key: 2 for key in ("num_hidden_layers", "n_layer") if key in small})
+    depths = [key for key in ("num_hidden_layers", "n_layer") if isinstance(small.get(key), int)]
+    small.update({key: min(2, small[key]) for key in depths})
     if isinstance(small.get("layer_types"), list):
         small["layer_types"] = small["layer_types"][:2]
     model = load(small, vocabulary=64, attention=config.attention)
     parts, found = model.anatomy, portrait(model.module, model.anatomy)
+    depth = len(parts.layers)
     norm = f"{found.final_norm} ({type(parts.final_norm).__name__})" if found.final_norm else "none"
     yield Finding(
         "network", "ok",
-        f"{type(model.module).__name__} with 2 layers: {found.layers}, of the kinds {found.mixers}; attention "
+        f"looked at in a {type(model.module).__name__} of the same config cut to {counted(depth, 'layer')}: "
+        f"{found.layers}, of the kinds {found.mixers}; attention "
         f"{model.attention}, positions {found.positions}, final norm {norm}, embedding {found.embedding} "
         f"({type(parts.embedding).__name__})",
     )  # fmt: skip
