@@ -7,7 +7,8 @@ import pytest
 
 from catenary.architecture import Experts, FeedForward
 from catenary.errors import NotApplicable
-from catenary.theory.feed_forward.mixer import feed_forward_kernels
+from catenary.theory.feed_forward.mixer import FeedForwardMixer, feed_forward_kernels
+from catenary.theory.positions.pairs import Pairs
 
 torch = pytest.importorskip("torch")
 
@@ -55,6 +56,24 @@ def test_kernels_against_drawn_networks(top: int) -> None:
     kernels = feed_forward_kernels(branch(top), WIDTH)
     np.testing.assert_allclose(kernels.forward(rhos), outputs, atol=0.05 * outputs[0])
     assert float(kernels.backward(np.ones(1))[0]) == pytest.approx(squared, rel=0.06)
+
+
+def test_inputs_of_unequal_sizes_to_first_order(top: int = 1) -> None:
+    """Two tokens 2 % above and below the mean: the kernels at each one's own size, where the mean's are 5 % off."""
+    sizes = np.array([0.98, 1.02])
+    outcome = FeedForwardMixer(branch(top), WIDTH, True).forward(Pairs(np.diag(sizes) + 0.3 * (1 - np.eye(2)), sizes))
+    gradient = Pairs(np.ones((2, 2)), np.ones(2))
+    own = [feed_forward_kernels(branch(top), WIDTH, float(size)) for size in sizes]
+    mean, one = feed_forward_kernels(branch(top), WIDTH), np.ones(1)
+    forward, backward = ([float(kernel(one)[0]) for kernel in maps] for maps in (
+        [kernels.forward for kernels in own], [kernels.backward for kernels in own]
+    ))
+    np.testing.assert_allclose(outcome.added.same, forward, rtol=0.004)
+    np.testing.assert_allclose(outcome.passed.backward(gradient).same, backward, rtol=0.004)
+    assert abs(float(mean.forward(one)[0]) / forward[0] - 1) > 0.03
+    wide = Pairs(np.eye(2), np.array([0.9, 1.1]))
+    with pytest.raises(NotApplicable, match="by more than 10%"):
+        FeedForwardMixer(branch(top), WIDTH, True).forward(wide)
 
 
 def test_divided_weights_are_refused() -> None:

@@ -17,17 +17,14 @@ from jaxtyping import Float64, Real
 from catenary.theory.positions.chunk_nodes import ChunkNodes
 from catenary.theory.positions.pairs import Matrix, Vector
 
-Sums = Float64[np.ndarray, "pivots n n"]
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Places:
     """Sums over places, within every chunk by itself: matrices per pivot, of full chunks and of the last one."""
 
     nodes: ChunkNodes
-    inner: Sums
-    last: Sums
+    inner: Float64[np.ndarray, "pivots n n"]
+    last: Float64[np.ndarray, "ends r r"]
 
     @classmethod
     def up_to(cls, nodes: ChunkNodes) -> Places:
@@ -44,7 +41,7 @@ class Places:
         return np.ascontiguousarray(self.inner[-1].T)
 
     @cached_property
-    def _last_turned(self) -> Float64[np.ndarray, "n n"]:
+    def _last_turned(self) -> Float64[np.ndarray, "r r"]:
         return np.ascontiguousarray(self.last[-1].T)
 
     def of(self, x: Matrix) -> Matrix:
@@ -77,7 +74,7 @@ class Chunks:
 
     nodes: ChunkNodes
     weight: Vector
-    matrices: Sums
+    matrices: Float64[np.ndarray, "pivots some n"]
 
     @classmethod
     def before(cls, nodes: ChunkNodes) -> Chunks:
