@@ -15,7 +15,7 @@ except ImportError as error:
     raise MissingResource("langchain-core is not installed; pip install 'catenary[langchain]'") from error
 
 
-class MeasuredOrder(BaseDocumentTransformer):  # type: ignore[misc]  # langchain_core is optional, so mypy skips it
+class MeasuredOrder(BaseDocumentTransformer):
     """Puts the most relevant document where the measured curve is highest, and so on down both.
 
     Documents come as a retriever returns them, the most relevant first, unless ``score_key`` names the metadata that

@@ -13,7 +13,7 @@ except ImportError as error:
     raise MissingResource("llama-index-core is not installed; pip install 'catenary[llamaindex]'") from error
 
 
-class MeasuredOrder(BaseNodePostprocessor):  # type: ignore[misc]  # llama_index is optional, so mypy skips it
+class MeasuredOrder(BaseNodePostprocessor):
     """Puts the node of highest score where the measured curve is highest, and so on down both.
 
     Nodes without any score count as they come, the most relevant first. The same objects come back, none added or lost.

@@ -32,7 +32,7 @@ def rank_shares(documents: int, separation: float) -> Float64[np.ndarray, " K"]:
         raise invalid("separation", "must be at least 0", separation, "0 is a retriever that knows nothing")
     others = documents - 1
     if math.isinf(separation):
-        return np.eye(documents)[0]
+        return np.asarray(np.eye(documents)[0])
     node, weight = _nodes()
     s = separation + node
     r = np.arange(documents)[:, None]

@@ -143,7 +143,7 @@ def wilson(share: Float64[np.ndarray, " P"], n: int, z: float = 1.959964) -> Flo
     """Wilson's 95 % interval of shares of n samples, lower and upper."""
     centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    return np.clip(np.stack([centre - half, centre + half]), 0.0, 1.0)
+    return np.asarray(np.clip(np.stack([centre - half, centre + half]), 0.0, 1.0))
 
 
 def _bands(
