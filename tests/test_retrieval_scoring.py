@@ -67,14 +67,14 @@ class Numbers:
 
 
 def queries() -> list[Query]:
-    """Six positions, the fact alone, equal prompts, one that begins another, continuations of several lengths."""
+    """Six positions, the fact alone, equal prompts, one that begins another, answers of several lengths."""
     rng = np.random.default_rng(0)
     documents = [rng.integers(1, 50, 4) for _ in range(5)]
     gold, question, intro, answer = (rng.integers(1, 50, n) for n in (4, 3, 3, 3))
     prompts = [np.concatenate([intro, *documents[:p], gold, *documents[p:], question]) for p in range(6)]
     prompts += [np.concatenate([intro, gold, question]), prompts[2].copy(), prompts[2][:9].copy()]
     kept = {3: answer[:1]}
-    return [Query(p, kept.get(n, answer), int(n == 4)) for n, p in enumerate(prompts)]
+    return [Query(p, kept.get(n, answer)) for n, p in enumerate(prompts)]
 
 
 ENDING = Ending(Numbers(), frozenset([7]), 6, False)
@@ -83,7 +83,7 @@ ENDING = Ending(Numbers(), frozenset([7]), 6, False)
 def by_hand(model: Model, query: Query, limit: int = 6) -> Reply:
     """No cache, no generate, one pass per token."""
     ids, logs = query.prompt.tolist(), []
-    for token in query.continuation.tolist():
+    for token in query.answer.tolist():
         row = model.module(torch.tensor([ids]), use_cache=False).logits[0, -1].double()
         logs.append(float(row[token] - row.logsumexp(0)))
         ids.append(token)
@@ -91,7 +91,7 @@ def by_hand(model: Model, query: Query, limit: int = 6) -> Reply:
     while len(ids) < len(query.prompt) + limit and ids[-1] != 7:
         ids.append(int(model.module(torch.tensor([ids]), use_cache=False).logits[0, -1].argmax()))
     new = ids[len(query.prompt) :]
-    return Reply(float(np.mean(logs[query.unscored :])), ENDING.text(new), new[-1] == 7)
+    return Reply(float(np.mean(logs)), ENDING.text(new), new[-1] == 7)
 
 
 def same(got: list[Reply], wanted: list[Reply], tolerance: float = 1e-5) -> None:

@@ -23,15 +23,14 @@ def score_alone(module: torch.nn.Module, queries: Sequence[Query], ending: Endin
 
 
 def logp_alone(module: torch.nn.Module, query: Query) -> float:
-    """Mean over the scored tokens of log p(token | everything before it), nats, from one pass over all tokens."""
-    whole = np.concatenate([query.prompt, query.continuation])
+    """Mean over the answer's tokens of log p(token | everything before it), nats, from one pass over all tokens."""
+    whole = np.concatenate([query.prompt, query.answer])
     device = next(module.parameters()).device
     with torch.no_grad():
-        logits = Forward(module)(torch.from_numpy(whole[None, :-1]).to(device), keep=len(query.continuation))
+        logits = Forward(module)(torch.from_numpy(whole[None, :-1]).to(device), keep=len(query.answer))
         logs = logits[0].double().log_softmax(-1)
-    wanted = torch.from_numpy(query.continuation).to(device)
-    each = logs.gather(1, wanted[:, None])[query.unscored :, 0]
-    return float(each.mean())
+    wanted = torch.from_numpy(query.answer).to(device)
+    return float(logs.gather(1, wanted[:, None]).mean())
 
 
 def generate_alone(module: torch.nn.Module, query: Query, ending: Ending) -> tuple[str, bool]:

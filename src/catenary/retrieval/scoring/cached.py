@@ -38,8 +38,8 @@ class _Read:
 def score_cached(module: torch.nn.Module, queries: Sequence[Query], ending: Ending) -> list[Reply]:
     """Reply to every query; queries should begin alike.
 
-    Prompts are walked in the order of their prefix tree with one cache. Those of equal length, with continuations of
-    equal length, are continued side by side, so that nothing is padded and no mask or position differs from a prompt
+    Prompts are walked in the order of their prefix tree with one cache. Those of equal length, with answers of equal
+    length, are continued side by side, so that nothing is padded and no mask or position differs from a prompt
     run by itself.
 
     Raises:
@@ -58,7 +58,7 @@ def score_cached(module: torch.nn.Module, queries: Sequence[Query], ending: Endi
             logits = forward(torch.from_numpy(prompt[None, turn.shared :]).to(device), cache=cache, keep=1)[:, -1]
             check_cache(cache, len(prompt))
             for row in turn.rows:
-                waiting.setdefault((len(prompt), len(queries[row].continuation)), []).append(_Read(row, cache, logits))
+                waiting.setdefault((len(prompt), len(queries[row].answer)), []).append(_Read(row, cache, logits))
             held += cache_bytes(cache)
             if held >= BATCH_BYTES:
                 replies |= _flush(forward, waiting, queries, ending)
@@ -78,7 +78,7 @@ def _flush(
 
 
 def _continue(forward: Forward, group: list[_Read], queries: Sequence[Query], ending: Ending) -> dict[int, Reply]:
-    """Replies of prompts of one length, whose continuations have one length."""
+    """Replies of prompts of one length, whose answers have one length."""
     rows = [read.row for read in group]
     size = len(queries[rows[0]].prompt)
     logits = torch.cat([read.logits for read in group], dim=0)
@@ -89,14 +89,14 @@ def _continue(forward: Forward, group: list[_Read], queries: Sequence[Query], en
 
 
 def _logps(forward: Forward, cache: Any, logits: torch.Tensor, queries: Sequence[Query]) -> list[float]:
-    """Mean log-probability of each query's scored tokens; ``logits`` are those behind the prompts."""
-    wanted = torch.from_numpy(np.stack([query.continuation for query in queries])).to(logits.device)
+    """Mean log-probability of each query's answer; ``logits`` are those behind the prompts."""
+    wanted = torch.from_numpy(np.stack([query.answer for query in queries])).to(logits.device)
     steps = logits[:, None]
     if wanted.shape[1] > 1:
         given = beginning(cache, cache.get_seq_length())
         steps = torch.cat([steps, forward(wanted[:, :-1], cache=given, keep=wanted.shape[1] - 1)], dim=1)
     each = steps.double().log_softmax(-1).gather(2, wanted[..., None])[..., 0]
-    return [float(row[query.unscored :].mean()) for row, query in zip(each, queries, strict=True)]
+    return [float(row.mean()) for row in each]
 
 
 def _generate(forward: Forward, cache: Any, logits: torch.Tensor, ending: Ending) -> list[tuple[str, bool]]:

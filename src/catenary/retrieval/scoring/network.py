@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
+
 from catenary.errors import InvalidInput, invalid, unknown
 from catenary.models.extra import torch
 from catenary.models.model import Model
@@ -133,7 +135,7 @@ class NetworkScorer:
             one = self.encoder.encode(case)
         except InvalidInput as reason:
             return Scored(skipped=str(reason))
-        size, room = len(one.prompt), max(len(one.continuation), self.ending.limit)
+        size, room = len(one.prompt), one.unscored + max(len(one.answer), self.ending.limit)
         if self.max_length is not None and size + room > self.max_length:
             words = f"{size} tokens and {room} for the answer are more than the {self.max_length} that fit"
             return Scored(skipped=words, tokens=size)
@@ -143,4 +145,5 @@ class NetworkScorer:
 
 
 def _query(one: Encoded) -> Query:
-    return Query(one.prompt, one.continuation, one.unscored)
+    """The prompt with the lead's own tokens, and the answer: both routes read and generate from there."""
+    return Query(np.concatenate([one.prompt, one.continuation[: one.unscored]]), one.answer)

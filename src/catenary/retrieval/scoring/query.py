@@ -10,16 +10,15 @@ from jaxtyping import Int64
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A prompt, what is to follow it, and how many of the latter's first tokens are not scored."""
+    """Ids of a prompt, and of the answer whose log-probability behind it is asked for."""
 
     prompt: Int64[np.ndarray, " n"]
-    continuation: Int64[np.ndarray, " m"]
-    unscored: int
+    answer: Int64[np.ndarray, " m"]
 
 
 @dataclass(frozen=True)
 class Reply:
-    """Mean log-probability of the scored tokens in nats, the generated text, and whether it came to its end."""
+    """Mean log-probability of the answer's tokens in nats, the generated text, and whether it came to its end."""
 
     logp: float
     text: str
