@@ -17,6 +17,7 @@ from catenary.cli import (
     profile,
     report,
     reproduce,
+    retrieve,
     rollout,
     strengths,
 )
@@ -24,5 +25,5 @@ from catenary.cli.app import app, main
 
 __all__ = [
     "app", "atlas", "boundaries", "compare", "doctor", "evolve", "kinetic", "learn", "main", "measure", "order",
-    "pathways", "predict", "profile", "report", "reproduce", "rollout", "strengths",
+    "pathways", "predict", "profile", "report", "reproduce", "retrieve", "rollout", "strengths",
 ]  # fmt: skip

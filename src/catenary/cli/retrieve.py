@@ -28,13 +28,15 @@ BUDGET = Annotated[
 )
 def retrieve(
     model: Annotated[str, typer.Argument(metavar="[MODEL]", help="Hub id or model folder; not with --endpoint.")] = "",
-    task: Annotated[str, typer.Option("--task", help="A task's name, or a file or folder of questions.")] = "key-value",
+    task: Annotated[
+        str | None, typer.Option("--task", help="A task's name; default: key-value, or what --data holds.")
+    ] = None,
     task_option: Annotated[
         list[str] | None, typer.Option("--task-option", help="NAME=VALUE, may be given more than once.")
     ] = None,
     data: Annotated[str | None, typer.Option("--data", help="File or folder that the task reads.")] = None,
     template: Annotated[str | None, typer.Option("--template", help="The prompt's wording: a file.")] = None,
-    length: Annotated[int | None, typer.Option("--length", "-L", min=1, help="For tasks that have a length.")] = None,
+    length: Annotated[int | None, typer.Option("--length", "-L", min=1, help="Of a haystack, in tokens.")] = None,
     samples: Annotated[int, typer.Option("--samples", min=1, help="Samples; with --resolve at most so many.")] = 60,
     positions: Annotated[int, typer.Option("--positions", min=1, help="Slots of the fact, evenly spread.")] = 10,
     resolve: Annotated[
@@ -78,12 +80,12 @@ def retrieve(
     from catenary.store import make_folder
     from catenary.study.config import validated
     from catenary.study.existing import check_folder
-    from catenary.study.retrieve import study_retrieve
+    from catenary.study.retrieve_source import study_retrieve
     from catenary.study.retrieve_config import RetrieveConfig
 
     fields = {name: value for name, value in given.items() if name in RetrieveConfig.model_fields}
-    chosen = _task_options(task, task_option or [], {"template": template, "length": length}, data)
-    config = validated(RetrieveConfig, {**fields, "task_options": chosen})
+    asked, chosen = _task(task, task_option or [], template, data)
+    config = validated(RetrieveConfig, {**fields, "task": asked, "task_options": chosen})
     record = config.model_dump(mode="json")
     folder = out or Path("out") / f"{folder_name(model or endpoint_model)}-retrieve"
     check_folder(folder, ("retrieve.json",), record, overwrite=overwrite)
@@ -96,14 +98,14 @@ def retrieve(
     show_finding(exhibit, folder, json=json)
 
 
-def _task_options(task: str, pairs: list[str], named: dict[str, Any], data: str | None) -> dict[str, Any]:
-    """Options of the task by name; values are read as JSON where they are, else as text."""
+def _task(task: str | None, pairs: list[str], template: str | None, data: str | None) -> tuple[str, dict[str, Any]]:
+    """The task's name or file, and its options; their values are read as JSON where they are, else as text."""
     from catenary.errors import invalid
     from catenary.retrieval.tasks import TASKS
 
-    found = {name: value for name, value in named.items() if value is not None}
-    if data is not None:
-        holder = TASKS[task].data if task in TASKS else ""
+    found: dict[str, Any] = {} if template is None else {"template": template}
+    if task is not None and data is not None:
+        holder = TASKS[task].data
         if not holder:
             raise invalid("data", f"is for a task that reads a file, which {task} does not", data)
         found[holder] = data
@@ -115,4 +117,4 @@ def _task_options(task: str, pairs: list[str], named: dict[str, Any], data: str 
             found[name.replace("-", "_")] = json_module.loads(value)
         except ValueError:
             found[name.replace("-", "_")] = value
-    return found
+    return task or data or "key-value", found

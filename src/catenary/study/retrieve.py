@@ -18,7 +18,6 @@ from catenary.retrieval.scoring.rates import Rates, rates
 from catenary.retrieval.scoring.scorer import Scorer
 from catenary.retrieval.statistics import paired_sd, samples_for
 from catenary.study.observer import Observer, Silent
-from catenary.study.retrieve_config import RetrieveConfig
 from catenary.study.retrieve_units import Finished, Unit, collect, is_finished, make_unit, read_unit, score_unit
 
 PILOT = 12
@@ -198,72 +197,3 @@ def _prompt(scorer: Scorer, first: Unit) -> str:
         return str(encoder.rendered(first.cases[0]))
     except InvalidInput:
         return first.cases[0].text
-
-
-def study_retrieve(
-    config: RetrieveConfig, folder: Path | None, observer: Observer, *, budget_minutes: float | None = None
-) -> RetrieveStudy:
-    """Build task and scorer from a config, and score.
-
-    Raises:
-        InvalidInput: neither a model nor an endpoint, or both; and what tasks, models, endpoints and scoring refuse.
-    """
-    if bool(config.model) == bool(config.endpoint):
-        raise invalid("MODEL", "or --endpoint must be given, one of them", (config.model, config.endpoint))
-    task = load_samples(config)
-    observer.say(f"{task.name}: {len(task)} samples of {task.slots} documents")
-    return score_samples(
-        task, make_scorer(config, observer), folder, samples=config.samples, positions=config.positions,
-        resolve=config.resolve, metric=config.metric, budget_minutes=budget_minutes, observer=observer,
-        provenance={"config": config.model_dump(mode="json")},
-    )  # fmt: skip
-
-
-def load_samples(config: RetrieveConfig) -> Task:
-    """The task of a config; where it makes its samples, as many as are asked for, from the config's seed."""
-    from catenary.retrieval.tasks import TASKS, load_task
-
-    options = dict(config.task_options)
-    if config.task in TASKS:
-        known = TASKS[config.task].defaults()
-        for name, value in (("count", config.samples), ("seed", config.seed)):
-            if name in known:
-                options.setdefault(name, value)
-    return load_task(config.task, **options)
-
-
-def make_scorer(config: RetrieveConfig, observer: Observer) -> Scorer:
-    """The endpoint, or the network with its weights and tokenizer."""
-    if config.endpoint:
-        from catenary.retrieval.boxes.calls import BoxScorer
-        from catenary.retrieval.boxes.endpoint import Endpoint
-
-        chat = config.chat != "off"
-        box = Endpoint(config.endpoint, config.endpoint_model, chat=chat, max_new_tokens=config.max_new_tokens)
-        return BoxScorer(box)
-    from catenary.models.load import load
-    from catenary.retrieval.scoring.network import NetworkScorer
-
-    model = load(
-        config.model, weights="pretrained", device=config.device, dtype=config.dtype, attention=config.attention,
-        revision=config.revision, trust_remote_code=config.trust_remote_code,
-    )  # fmt: skip
-    observer.say(repr(model))
-    return NetworkScorer(
-        model, _tokenizer(config, model), bos=config.bos, chat=config.chat, max_length=config.max_length,
-        max_new_tokens=config.max_new_tokens,
-    )  # fmt: skip
-
-
-def _tokenizer(config: RetrieveConfig, model: Any) -> Any:
-    if config.tokenizer is None:
-        return model.tokenizer()
-    from catenary.errors import MissingResource
-    from catenary.models.extra import transformers
-
-    try:
-        return transformers().AutoTokenizer.from_pretrained(
-            config.tokenizer, trust_remote_code=config.trust_remote_code
-        )
-    except (OSError, ValueError) as error:
-        raise MissingResource(f"no tokenizer in {config.tokenizer!r}") from error

@@ -23,6 +23,7 @@ class RetrieveConfig(BaseModel):
     endpoint_model: str = ""
     task: Annotated[str, Field(min_length=1)] = "key-value"
     task_options: Mapping[str, Any] = Field(default_factory=dict)
+    length: Annotated[int, Field(ge=1)] | None = None
     samples: Count = 60
     positions: Annotated[int, Field(ge=1, le=1000)] = 10
     resolve: Annotated[float, Field(gt=0, le=10)] | None = None

@@ -102,6 +102,10 @@ class Encoder:
         """The prompt's text as it is tokenised, chat template and all."""
         return self._render(case).text
 
+    def count(self, text: str) -> int:
+        """How many tokens a text is by itself."""
+        return len(self._tokens(text, False)[0])
+
     def record(self) -> dict[str, Any]:
         """What decides the ids beside the tokenizer's files, as JSON values."""
         return {

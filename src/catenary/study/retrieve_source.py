@@ -1,0 +1,96 @@
+"""From a config to a retrieval study: who answers, and what is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from catenary.errors import MissingResource, invalid
+from catenary.retrieval.case import Task
+from catenary.retrieval.scoring.scorer import Scorer
+from catenary.study.observer import Observer
+from catenary.study.retrieve import RetrieveStudy, score_samples
+from catenary.study.retrieve_config import RetrieveConfig
+
+if TYPE_CHECKING:
+    from catenary.models.model import Model
+
+
+def study_retrieve(
+    config: RetrieveConfig, folder: Path | None, observer: Observer, *, budget_minutes: float | None = None
+) -> RetrieveStudy:
+    """Build scorer and task from a config, and score.
+
+    Raises:
+        InvalidInput: neither a model nor an endpoint, or both; and what models, endpoints, tasks and scoring refuse.
+    """
+    if bool(config.model) == bool(config.endpoint):
+        raise invalid("MODEL", "or --endpoint must be given, one of them", (config.model, config.endpoint))
+    scorer = make_scorer(config, observer)
+    task = load_samples(config, scorer)
+    observer.say(f"{task.name}: {len(task)} samples of {task.slots} slots")
+    return score_samples(
+        task, scorer, folder, samples=config.samples, positions=config.positions, resolve=config.resolve,
+        metric=config.metric, budget_minutes=budget_minutes, observer=observer,
+        provenance={"config": config.model_dump(mode="json")},
+    )  # fmt: skip
+
+
+def load_samples(config: RetrieveConfig, scorer: Scorer | None = None) -> Task:
+    """The task of a config.
+
+    A task that makes its samples makes as many as are asked for, from the config's seed; of a file all are there. A
+    ``length`` is in tokens where the scorer is a network, else in characters.
+    """
+    from catenary.retrieval.tasks import TASKS, load_task
+
+    options = dict(config.task_options)
+    if config.length is not None:
+        options["length"] = config.length
+    if config.task in TASKS:
+        kind = TASKS[config.task]
+        known = kind.defaults()
+        if "seed" in known:
+            options.setdefault("seed", config.seed)
+        if "count" in known and (known["count"] or kind.data not in options):
+            options.setdefault("count", config.samples)
+        encoder = getattr(scorer, "encoder", None)
+        if config.length is not None and "tokens" in known and encoder is not None:
+            options["tokens"] = encoder.count
+    return load_task(config.task, **options)
+
+
+def make_scorer(config: RetrieveConfig, observer: Observer) -> Scorer:
+    """The endpoint, or the network with its weights and tokenizer."""
+    if config.endpoint:
+        from catenary.retrieval.boxes.calls import BoxScorer
+        from catenary.retrieval.boxes.endpoint import Endpoint
+
+        chat = config.chat != "off"
+        box = Endpoint(config.endpoint, config.endpoint_model, chat=chat, max_new_tokens=config.max_new_tokens)
+        return BoxScorer(box)
+    from catenary.models.load import load
+    from catenary.retrieval.scoring.network import NetworkScorer
+
+    model = load(
+        config.model, weights="pretrained", device=config.device, dtype=config.dtype, attention=config.attention,
+        revision=config.revision, trust_remote_code=config.trust_remote_code,
+    )  # fmt: skip
+    observer.say(repr(model))
+    return NetworkScorer(
+        model, _tokenizer(config, model), bos=config.bos, chat=config.chat, max_length=config.max_length,
+        max_new_tokens=config.max_new_tokens,
+    )  # fmt: skip
+
+
+def _tokenizer(config: RetrieveConfig, model: Model) -> Any:
+    if config.tokenizer is None:
+        return model.tokenizer()
+    from catenary.models.extra import transformers
+
+    try:
+        return transformers().AutoTokenizer.from_pretrained(
+            config.tokenizer, trust_remote_code=config.trust_remote_code
+        )
+    except (OSError, ValueError) as error:
+        raise MissingResource(f"no tokenizer in {config.tokenizer!r}") from error
