@@ -80,8 +80,8 @@ def retrieve(
     from catenary.store import make_folder
     from catenary.study.config import validated
     from catenary.study.existing import check_folder
-    from catenary.study.retrieve_source import study_retrieve
     from catenary.study.retrieve_config import RetrieveConfig
+    from catenary.study.retrieve_source import study_retrieve
 
     fields = {name: value for name, value in given.items() if name in RetrieveConfig.model_fields}
     asked, chosen = _task(task, task_option or [], template, data)
