@@ -21,8 +21,10 @@ from clock import clock
 from catenary.architecture import Alibi, Architecture, Causal, Chunk, HeadGroup, Kernel, Layer, Prefix, Window, pre_norm
 from catenary.errors import NotApplicable
 from catenary.theory.birth import exact_energies
+from catenary.theory.chunks import told_chunk
 from catenary.theory.coarse import carried_by_windows, coarse_energies, kernels, reach, remembered
 from catenary.theory.embedding import embedded
+from catenary.theory.positions.chunk_nodes import ChunkNodes
 from catenary.theory.positions.places import make_grid
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -46,6 +48,7 @@ def patterns(length: int) -> dict[str, Pattern]:
         "five local L/16, one global": ((*[(window,)] * 5, (Causal(),))),
         "window 24, global": ((narrow,), (Causal(),)),
         "chunks L/4, global": ((*[(chunk,)] * 3, (Causal(),))),
+        "chunks L/16, global": ((*[(Chunk(length // 16),)] * 3, (Causal(),))),
         "prefix L/4": ((Prefix(length // 4),),),
         "8 slopes to 2^-8": (SLOPES[3::4],),
         "32 slopes to 2^-8": (SLOPES,),
@@ -66,7 +69,10 @@ def with_kernels(architecture: Architecture, pattern: Pattern) -> Architecture:
 
 
 def groups(architecture: Architecture, length: int) -> int:
-    """How many groups of positions the recursion has."""
+    """How many groups of positions, or known positions, the recursion has."""
+    chunk = told_chunk(architecture, kernels(architecture), length)
+    if chunk is not None:
+        return ChunkNodes.over(length, chunk).place.size
     held = int(min(length, reach(architecture), remembered(architecture)))
     return make_grid(kernels(architecture), held, carried_by_windows(architecture) or None).sizes.size
 
