@@ -16,6 +16,7 @@ from catenary.page.learning import learning_exhibit, sentence
 from catenary.study.config import study_config
 from catenary.study.learning import Assignment, bin_edges, learn_by_position
 from catenary.study.tasks import KEYS, TASKS, VALUES, balanced, find_task, places
+from catenary.study.units import derived_seed
 
 BINS = 8
 
@@ -126,11 +127,13 @@ def test_a_small_run_keeps_its_seeds_and_measures_birth(tmp_path: Path, monkeypa
     assert found.lessons[0].right.shape == (12, 4)
     assert found.lessons[0].asked.sum() == 12 * 8
     assert not np.allclose(found.lessons[0].birth, found.lessons[1].birth, rtol=1e-3)
-    # By another route: the birth law of this config, over the same bins; single networks scatter around it.
-    law = ct.predict(ct.read_config("preset:toy"), length=16).values
+    # By another route: all cotangents in place of probes, on the same vectors; bins written out.
     for one in found.lessons:
+        model = ct.load("preset:toy", seed=one.seed, vocabulary=16)
+        windows = ct.random_windows(16, 8, derived_seed(one.seed, "birth"))
+        exact = ct.measure_jacobian(model, windows, method="exact", batch_size=8).profile("rms").values
         for k, (a, b) in enumerate(((0, 4), (4, 8), (8, 12), (12, 15))):
-            assert abs(np.log10(one.birth[k] / np.exp(np.log(law[a:b]).mean()))) < 0.12
+            assert abs(np.log10(one.birth[k] / np.exp(np.log(exact[a:b]).mean()))) < 0.05
     monkeypatch.setattr("catenary.study.learning._learn", lambda *_: pytest.fail("learned again"))
     again = learn_by_position(config, assignment, tmp_path)
     assert all(np.array_equal(a.right, b.right) for a, b in zip(found.lessons, again.lessons, strict=True))
