@@ -57,10 +57,11 @@ def retrieve_exhibit(
     verdict = _head(judged[metric], metric)
     others = tuple(f"By {WORDS[name]}: {_words(judged[name])}" for name in order[1:])
     evidence = tuple(_evidence(judged[metric]))
-    plates = [_accuracy(outcomes, judged, verdict)]
-    if "logp" in judged:
-        plates.append(_logp(outcomes, judged["logp"]))
-    plates.append(_rates(found))
+    plates = [_rates(found)]
+    if "logp" in judged and not isinstance(judged["logp"], str):
+        plates.insert(0, _logp(outcomes, judged["logp"]))
+    if any(not isinstance(one, str) for name, one in judged.items() if name != "logp"):
+        plates.insert(0, _accuracy(outcomes, judged, verdict))
     return Exhibit(
         name="retrieve", kicker="Retrieval by position", title=_title(outcomes, parameters), verdict=verdict,
         notes=(

@@ -21,7 +21,7 @@ from catenary.study.observer import Observer, Silent
 from catenary.study.retrieve_units import Finished, Unit, collect, is_finished, make_unit, read_unit, score_unit
 
 PILOT = 12
-"""Samples before the first count of how many are needed; it is counted anew whenever their number has doubled."""
+"""Samples before the first count of how many are needed. It is counted anew at each doubling, and where it is reached."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class _Run:
                     if fresh == 1:
                         self._say(time.monotonic() - started, wanted - len(finished))
                 self.watch.advance(1)
-                if self.resolve is not None and _due(len(finished)):
+                if self.resolve is not None and (_due(len(finished)) or len(finished) == wanted):
                     wanted = self._enough(finished, self.resolve)
         finally:
             self.watch.end()
