@@ -44,7 +44,8 @@ class Server:
                 status, headers, reply = owner.plan(number, body) or (200, {}, answer(body))
                 raw = json.dumps(reply).encode()
                 self.send_response(status)
-                for name, value in {**headers, "Content-Type": "application/json", "Content-Length": str(len(raw))}.items():
+                headers = {**headers, "Content-Type": "application/json", "Content-Length": str(len(raw))}
+                for name, value in headers.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(raw)
@@ -124,7 +125,7 @@ def test_an_endpoint_that_dies_is_resumed_where_it_stopped(server: Server, tmp_p
     per_sample = len(server.calls) // 3
     server.calls.clear()
     server.plan = lambda number, body: (500, {}, {"error": "gone"}) if number > per_sample + 2 else None
-    with pytest.raises(InvalidInput, match="failed 2 times.*500"):
+    with pytest.raises(InvalidInput, match=r"failed 2 times.*500"):
         score_samples(task(), endpoint(server, attempts=2, at_once=1), tmp_path, samples=3)
     (kept,) = (tmp_path / "units").iterdir()
     before = kept.read_bytes()
@@ -150,7 +151,8 @@ def test_what_the_server_says_decides(server: Server) -> None:
     with pytest.raises(InvalidInput, match=f"401.*bad key.*{KEY}"):
         scorer.score([task().case(0, 0)])
     assert waits == []
-    turns = iter([(429, {"Retry-After": "7"}, {}), (429, {"Retry-After": "soon"}, {}), (200, {}, {"choices": []}), None])
+    asked = ({"Retry-After": "7"}, {"Retry-After": "soon"})
+    turns = iter([*((429, headers, {}) for headers in asked), (200, {}, {"choices": []}), None])
     server.plan = lambda number, body: next(turns)
     assert scorer.score([task().case(0, 0)])[0].text
     assert waits == [7.0, 1.0, 2.0]

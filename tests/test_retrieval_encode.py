@@ -19,7 +19,9 @@ TEMPLATE = (
 )
 
 
-def case(answer: str = "xy", lead: str = "", documents: tuple[str, ...] = ("one.", "ünï 東.", "two."), end: str = "?") -> Case:
+def case(
+    answer: str = "xy", lead: str = "", documents: tuple[str, ...] = ("one.", "ünï 東.", "two."), end: str = "?"
+) -> Case:  # fmt: skip
     segments = [Segment("intro ")]
     for slot, text in enumerate(documents):
         segments += [Segment(text, slot), Segment("\n")]

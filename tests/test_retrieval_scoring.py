@@ -180,10 +180,11 @@ def test_both_routes_and_the_limits(bytes_model: Model) -> None:
         assert (a.text, a.ended, a.tokens, a.answer_tokens) == (b.text, b.ended, b.tokens, 2)
     size = got[0].tokens
     assert size == 1 + len(tokenizer(cases()[0].text, add_special_tokens=False)["input_ids"])
-    tight = NetworkScorer(bytes_model, tokenizer, max_new_tokens=8, max_length=size + 8)
+    tight = NetworkScorer(bytes_model, tokenizer, max_new_tokens=8, max_length=size + 9)
     assert [one.skipped for one in tight.score(cases())] == [""] * 6
-    short = NetworkScorer(bytes_model, tokenizer, max_new_tokens=8, max_length=size + 7).score([*cases(), *cases(2)[:1]])
-    assert all(f"{size} tokens and 8" in one.skipped and one.logp is None for one in short[:6])
+    less = NetworkScorer(bytes_model, tokenizer, max_new_tokens=8, max_length=size + 8)
+    short = less.score([*cases(), *cases(2)[:1]])
+    assert all(f"{size} tokens and 9" in one.skipped and one.logp is None for one in short[:6])
     assert short[6].skipped == ""
 
 

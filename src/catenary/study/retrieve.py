@@ -21,7 +21,7 @@ from catenary.study.observer import Observer, Silent
 from catenary.study.retrieve_units import Finished, Unit, collect, is_finished, make_unit, read_unit, score_unit
 
 PILOT = 12
-"""Samples before the first count of how many are needed. It is counted anew at each doubling, and where it is reached."""
+"""Samples before the first count of how many are needed; it is made anew at each doubling, and where it is reached."""
 
 
 @dataclass(frozen=True, eq=False)
