@@ -84,7 +84,7 @@ def test_hundreds_of_chunks() -> None:
 
 
 def test_the_same_chunk_is_kept_apart() -> None:
-    """The test above can tell: sums that do not know that a row jumps at its own token and chunk are off by per cents."""
+    """The tests above can tell: sums that do not know that a row jumps at its token and chunk are off by per cents."""
     architecture = with_kernels(qwen2_like(depth=4), *llama4(64))
     exact = exact_energies(architecture, embedded(architecture, equal(700)))
     nodes = ChunkNodes.over(700, 64)

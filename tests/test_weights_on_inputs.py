@@ -58,13 +58,13 @@ def test_kernels_against_drawn_networks(top: int) -> None:
     assert float(kernels.backward(np.ones(1))[0]) == pytest.approx(squared, rel=0.06)
 
 
-def test_inputs_of_unequal_sizes_to_first_order(top: int = 1) -> None:
+def test_inputs_of_unequal_sizes_to_first_order() -> None:
     """Two tokens 2 % above and below the mean: the kernels at each one's own size, where the mean's are 5 % off."""
-    sizes = np.array([0.98, 1.02])
-    outcome = FeedForwardMixer(branch(top), WIDTH, True).forward(Pairs(np.diag(sizes) + 0.3 * (1 - np.eye(2)), sizes))
+    sizes, experts = np.array([0.98, 1.02]), branch(1)
+    outcome = FeedForwardMixer(experts, WIDTH, True).forward(Pairs(np.diag(sizes) + 0.3 * (1 - np.eye(2)), sizes))
     gradient = Pairs(np.ones((2, 2)), np.ones(2))
-    own = [feed_forward_kernels(branch(top), WIDTH, float(size)) for size in sizes]
-    mean, one = feed_forward_kernels(branch(top), WIDTH), np.ones(1)
+    own = [feed_forward_kernels(experts, WIDTH, float(size)) for size in sizes]
+    mean, one = feed_forward_kernels(experts, WIDTH), np.ones(1)
     forward, backward = ([float(kernel(one)[0]) for kernel in maps] for maps in (
         [kernels.forward for kernels in own], [kernels.backward for kernels in own]
     ))
@@ -73,7 +73,7 @@ def test_inputs_of_unequal_sizes_to_first_order(top: int = 1) -> None:
     assert abs(float(mean.forward(one)[0]) / forward[0] - 1) > 0.03
     wide = Pairs(np.eye(2), np.array([0.9, 1.1]))
     with pytest.raises(NotApplicable, match="by more than 10%"):
-        FeedForwardMixer(branch(top), WIDTH, True).forward(wide)
+        FeedForwardMixer(experts, WIDTH, True).forward(wide)
 
 
 def test_divided_weights_are_refused() -> None:

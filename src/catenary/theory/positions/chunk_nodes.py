@@ -69,7 +69,7 @@ class ChunkNodes:
     def position(self) -> Vector:
         """Each known position, from 1."""
         starts = np.append(self.chunks.nodes, self.chunks.nodes[-1] + 1) * self.width
-        return self.place + np.repeat(starts, self.per_chunk)
+        return np.asarray(self.place + np.repeat(starts, self.per_chunk))
 
     @cached_property
     def per_chunk(self) -> tuple[int, ...]:

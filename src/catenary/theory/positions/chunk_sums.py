@@ -17,6 +17,7 @@ from jaxtyping import Float64, Real
 from catenary.theory.positions.chunk_nodes import ChunkNodes
 from catenary.theory.positions.pairs import Matrix, Vector
 
+
 @final
 @dataclass(frozen=True, eq=False)
 class Places:
