@@ -228,6 +228,37 @@ def test_what_cannot_be_done_is_said_before_it_starts(home: Path, tmp_path: Path
     assert not (tmp_path / "units").exists()
 
 
+def test_the_verb_writes_a_page_and_reruns_from_its_record(home: Path, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from catenary.cli.main import app
+
+    common = ["--documents", str(home / "texts.jsonl"), "--quiet", "--json", "--length", str(LENGTH), "--chunk", "8"]
+    first = ["evolve", str(home / "model"), "--steps", "5", "--every", "2", "--sequences", "3"]
+    first += ["--training-documents", "6", *common, "--out", str(tmp_path / "a")]
+    done = CliRunner().invoke(app, first)
+    assert done.exit_code == 0, done.exception
+    shown = json.loads(done.stdout)
+    assert shown["finding"] == "evolve"
+    assert len(shown["results"]["losses"]) == 5
+    assert {"evolve.html", "evolve.csv", "evolve.json", "profiles.nc"} <= {p.name for p in (tmp_path / "a").iterdir()}
+    again = CliRunner().invoke(app, ["evolve", "--rerun", str(tmp_path / "a" / "result.json"), "--quiet", "--out",
+                                     str(tmp_path / "b")])  # fmt: skip
+    assert again.exit_code == 0, again.exception
+    for name in (*SAME, "evolve.html", "evolve.csv"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+    assert CliRunner().invoke(app, first).exit_code == 0, "a finished run with its page is shown again"
+    wrong = CliRunner().invoke(app, ["evolve", "--rerun", str(home / "texts.jsonl")])
+    assert isinstance(wrong.exception, InvalidInput)
+
+
+@pytest.mark.parametrize("name", ["cpu.json", "gpu.json"])
+def test_shipped_settings_are_read(name: str) -> None:
+    config, course = stored_course(Path(__file__).parent.parent / "experiments" / "evolve" / name)
+    assert config.conditions == ("vanilla", "chunked")
+    assert (course.steps, course.rate, course.final_rate, course.weight_decay) == (100, 5e-4, 5e-5, 0.1)
+
+
 def test_memory_is_refused_before_the_network_is_drawn(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
