@@ -29,6 +29,7 @@ _PUBLIC = {
     "compare": "catenary.comparison",
     "describe": "catenary.shape",
     "fit_cesaro": "catenary.theory.cesaro.fit",
+    "follow_training": "catenary.evolution",
     "load": "catenary.models.load",
     "measure_attention": "catenary.measure.attention_statistics",
     "measure_content": "catenary.measure.attention_content",
