@@ -45,7 +45,7 @@ def rising(trace: Trace, name: str) -> str:
         where = f"at step {trace.highest_step} (for all steps at once)"
         return f"{name} rises: {_dex(top)} {where}, {_dex(trace.change)} at the end"
     if trace.change.high is not None and trace.change.high < 0:
-        return f"{name} does not rise at any step, and falls by {_dex(trace.change)} in the end"
+        return f"{name} does not rise at any step and falls, {_dex(trace.change)} at the end"
     return f"{name} does not rise at any step that can be told from noise; at the end {_dex(trace.change)}"
 
 

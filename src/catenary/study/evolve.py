@@ -149,10 +149,11 @@ class _Job:
     @property
     def part(self) -> Part:
         """What is measured at each step, as a part of a study."""
-        weights = "pretrained" if self.course.revisions or self.course.weights == "pretrained" else "untrained"
+        read = bool(self.course.revisions) or self.course.weights == "pretrained"
         return Part(
-            NAME, NAME, weights, self.config.conditions, 1, self.course.sequences, self.course.probes
-        )  # type: ignore[arg-type]  # one of the two words
+            NAME, NAME, "pretrained" if read else "untrained", self.config.conditions, 1, self.course.sequences,
+            self.course.probes,
+        )
 
     def training(self, budget: float, every: int) -> tuple[dict[int, Any], list[float], Source, HeldOut, Estimate]:
         """Energies by step, losses, and what they came from, of a network that is trained."""
@@ -170,9 +171,7 @@ class _Job:
         cost = training_estimate(model, config, course)
         self.watch.say(f"{course.steps} updates, {len(course.profiled)} profiles: {cost.words}")
         check_estimate(cost, config, budget)
-        recipe = Recipe(
-            course.steps, course.rate, course.final_rate, course.weight_decay, course.clip
-        )  # fmt: skip
+        recipe = Recipe(course.steps, course.rate, course.final_rate, course.weight_decay, course.clip)
         network = source.weights_digest if course.weights == "pretrained" else source.config_digest
         assert data.training is not None
         identity = {
