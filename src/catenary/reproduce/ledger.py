@@ -64,8 +64,8 @@ HEAD = """# The ledger: both papers, claim by claim
 Generated from the stored results by `scripts/generate_docs.py`; nothing here is typed by hand but the claims
 themselves (`experiments/PAPER/*.toml`). A number in brackets is a 95 % interval; a floor is how far rounding or the
 grid can move an exact number. A claim replicates where the whole interval lies in what the claim says, differs where
-all of it lies outside, and is undecided otherwise. Each row is rerun by `catenary reproduce PAPER --claim ID`, all of them by
-`make reproduce`.
+all of it lies outside, and is undecided otherwise. Each row is rerun by `catenary reproduce PAPER --claim ID`, all of
+them by `make reproduce`.
 """
 
 
