@@ -6,6 +6,7 @@ import re
 
 from catenary.errors import InvalidInput
 from catenary.models.anatomy import Anatomy, pilot_vectors
+from catenary.models.elsewhere import is_plain
 from catenary.models.extra import torch
 from catenary.models.stream import first_tensor, outputs_of, run
 from catenary.models.undisturbed import undisturbed
@@ -49,6 +50,8 @@ def check_alive(module: torch.nn.Module, anatomy: Anatomy) -> tuple[str, ...]:
 def _constant(weight: torch.Tensor) -> bool:
     """Whether a matrix has zero variance or holds NaN or inf; vectors and quantised weights are not judged."""
     if weight.ndim < 2 or not weight.is_floating_point() or weight.numel() < 2 or weight.is_meta:
+        return False
+    if not is_plain(weight):
         return False
     low, high = (float(bound) for bound in torch.aminmax(weight.detach()))
     return not (low < high < float("inf") and low > -float("inf"))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from jaxtyping import Float, Int
 
 from catenary.errors import NotApplicable, invalid
+from catenary.models.elsewhere import device_of
 from catenary.models.extra import torch
 from catenary.models.stream import accepts, first_tensor, inputs_of, outputs_of, run
 from catenary.models.undisturbed import undisturbed
@@ -132,7 +133,7 @@ def embed_some(embedding: torch.nn.Module, count: int) -> Float[torch.Tensor, "1
     weight = embedding.weight
     assert isinstance(weight, torch.Tensor)
     rows = min(count, weight.shape[0])
-    ids = torch.arange(rows, device=weight.device) * weight.shape[0] // rows
+    ids = torch.arange(rows, device=device_of(embedding)) * weight.shape[0] // rows
     with torch.no_grad():
         return first_tensor(embedding(ids[None])).detach()
 

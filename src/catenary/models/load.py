@@ -18,6 +18,7 @@ from catenary.models.anatomy import dissect
 from catenary.models.device import find_device
 from catenary.models.extra import torch, transformers
 from catenary.models.model import Model
+from catenary.models.passing import check_passing
 from catenary.models.rope import switch_rotary_off
 from catenary.models.weights import weights_folder
 
@@ -77,6 +78,8 @@ def load(
         parameter.data = parameter.data.to(getattr(torch, dtype))
     module.to(target)
     notes = [*made.notes, *check_alive(module, made.anatomy)]
+    if weights == "pretrained":  # what is drawn here is never quantised
+        check_passing(module, made.anatomy)
     for note in notes[len(made.notes) :]:
         warnings.warn(f"{made.name}: {note}", stacklevel=2)
     if not rope:

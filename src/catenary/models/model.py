@@ -13,7 +13,9 @@ from catenary.architecture import Architecture
 from catenary.errors import MissingResource
 from catenary.models.alive import check_alive
 from catenary.models.anatomy import Anatomy, dissect, embed_some
+from catenary.models.elsewhere import device_of, values_of
 from catenary.models.extra import torch, transformers
+from catenary.models.passing import check_passing
 
 Weights = Literal["untrained", "pretrained", "given"]
 """``given``: the user's own module, of which nothing is known."""
@@ -65,7 +67,7 @@ class Model:
     @property
     def device(self) -> torch.device:
         """Where the input enters."""
-        return self.embedding_weight.device
+        return device_of(self.anatomy.embedding)
 
     @property
     def dtype(self) -> torch.dtype:
@@ -108,8 +110,9 @@ class Model:
         digest = hashlib.sha256()
         for name, parameter in sorted(self.module.named_parameters()):
             digest.update(f"{name} {parameter.dtype} {tuple(parameter.shape)}\n".encode())
-            data = parameter.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
-            digest.update(data.data)
+            for values in values_of(self.module, name, parameter):
+                data = values.cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+                digest.update(data.data)
         return digest.hexdigest()
 
     @cached_property
@@ -174,10 +177,11 @@ def adopt(
     Say ``weights="untrained"`` to feed it Gaussian vectors, which mean nothing to trained weights.
 
     Raises:
-        InvalidInput, NotApplicable: as ``check_alive`` and ``dissect``.
+        InvalidInput, NotApplicable: as ``check_alive``, ``check_passing`` and ``dissect``.
     """
     config = getattr(module, "config", None)
     as_dict = config.to_dict() if config is not None and hasattr(config, "to_dict") else {}
     anatomy = dissect(module)
     notes = check_alive(module, anatomy)
+    check_passing(module, anatomy)
     return Model(module, anatomy, name or type(module).__name__, as_dict, weights, seed, notes=notes)
