@@ -94,6 +94,10 @@ def test_an_answer_that_would_merge_with_the_prompt_is_tokenised_apart(slow: boo
     assert merged.prompt.tolist() == bare
     assert merged.answer.tolist() == alone.answer.tolist()
     assert len(merged.answer) == 1
+    longer = Encoder(tokenizer).encode(case("ab", end="?a"))
+    assert longer.apart
+    assert longer.prompt.tolist() == bare
+    assert len(longer.answer) == 2
 
 
 @pytest.mark.parametrize("slow", [False, True])
@@ -133,6 +137,7 @@ def test_chat_template_with_its_own_bos() -> None:
     assert tokenizer.decode(made.prompt[start:stop].tolist()) == "ünï 東."
     assert made.unscored == 0
     assert Encoder(tokenizer, bos="none").encode(one).prompt[0] != bos
+    assert Encoder(tokenizer, bos="one").encode(one).prompt.tolist() == made.prompt.tolist()
     assert Encoder(tokenizer, chat="off").encode(one).prompt[1] == tokenizer.convert_tokens_to_ids("i")
     assert "user: {prompt}" in Encoder(tokenizer).record()["chat_around"]
     with pytest.raises(InvalidInput, match="token of its own"):

@@ -222,6 +222,24 @@ def test_a_unit_changed_by_hand_is_not_believed(tmp_path: Path) -> None:
         score_samples(Coins(), scorer, tmp_path, samples=1)
 
 
+def test_units_of_other_prompts_or_answers_are_not_mixed_in(tmp_path: Path) -> None:
+    class Other(Coins):
+        def case(self, sample: int, slot: int) -> Case:
+            return Case(f"c{sample}", super().case(sample + 7, slot).segments, ("yes",), slot)
+
+    class Answers(Coins):
+        def case(self, sample: int, slot: int) -> Case:
+            return Case(f"c{sample}", super().case(sample, slot).segments, ("no",), slot)
+
+    scorer = BoxScorer(Callback(toss, "coins"))
+    for task in (Coins(), Other(), Answers()):
+        kept = score_samples(task, scorer, tmp_path, samples=4).outcomes
+        assert kept.answers == score_samples(task, scorer, samples=4).outcomes.answers
+    assert len(list((tmp_path / "units").iterdir())) == 12
+    score_samples(Coins(), BoxScorer(Callback(toss, "another")), tmp_path, samples=1)
+    assert len(list((tmp_path / "units").iterdir())) == 13
+
+
 def test_slots_and_rates() -> None:
     assert chosen_slots(20, 10) == (0, 2, 4, 6, 8, 11, 13, 15, 17, 19)
     assert chosen_slots(3, 10) == (0, 1, 2)
@@ -229,8 +247,8 @@ def test_slots_and_rates() -> None:
     with pytest.raises(InvalidInput):
         chosen_slots(9, 0)
     row = [Scored(text="a", ended=True), Scored(text=" ", apart=True), Scored(skipped="long")]
-    found = rates([row, [Scored(text="a"), *row[1:]]])
-    assert found.skipped.tolist() == [0, 0, 1]
+    found = rates([row, [Scored(text="a"), Scored(skipped="long"), row[2]]])
+    assert found.skipped.tolist() == [0, 0.5, 1]
     assert found.empty.tolist()[:2] == [0, 1]
     assert found.truncated.tolist()[:2] == [0.5, 1]
     assert found.apart.tolist()[:2] == [0, 1]

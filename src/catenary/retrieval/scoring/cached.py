@@ -89,12 +89,11 @@ def _continue(forward: Forward, group: list[_Read], queries: Sequence[Query], en
 
 
 def _logps(forward: Forward, cache: Any, logits: torch.Tensor, queries: Sequence[Query]) -> list[float]:
-    """Mean log-probability of each query's answer; ``logits`` are those behind the prompts."""
+    """Mean log-probability of each query's answer; ``logits`` are those behind the prompts, ``cache`` grows."""
     wanted = torch.from_numpy(np.stack([query.answer for query in queries])).to(logits.device)
     steps = logits[:, None]
     if wanted.shape[1] > 1:
-        given = beginning(cache, cache.get_seq_length())
-        steps = torch.cat([steps, forward(wanted[:, :-1], cache=given, keep=wanted.shape[1] - 1)], dim=1)
+        steps = torch.cat([steps, forward(wanted[:, :-1], cache=cache, keep=wanted.shape[1] - 1)], dim=1)
     each = steps.double().log_softmax(-1).gather(2, wanted[..., None])[..., 0]
     return [float(row.mean()) for row in each]
 
