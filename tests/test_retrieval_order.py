@@ -211,6 +211,7 @@ def test_verdicts() -> None:
     assert word(QA)[0] == "plain order"
     assert word(QA)[1].startswith("A plain edge order is as good: edges, best first gains +0.0")
     assert word(np.full(10, -0.4))[0] == "nothing"
+    assert word(JSON_PAIRS, 2.0, 0.01)[0] == "plain order"  # resolved, and less than a tenth of the gain
     comb = np.array([-0.1, -0.5, -0.1, -0.5, -0.5, -0.5, -0.1, -0.5, -0.5, -0.5])
     assert word(comb)[0] == "measured"
     falling = np.linspace(-0.1, -0.9, 10)

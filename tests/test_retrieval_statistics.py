@@ -28,7 +28,7 @@ from catenary.retrieval.statistics import (
     worst_slots,
 )
 from catenary.retrieval.statistics.contrasts import contrast_weights
-from catenary.retrieval.statistics.simultaneous import gaps_of_means, middle
+from catenary.retrieval.statistics.simultaneous import _gaps, gaps_of_means, middle
 
 QA = np.array([-0.17, -0.35, -0.45, -0.49, -0.47, -0.45, -0.43, -0.40, -0.35, -0.22])
 
@@ -282,6 +282,16 @@ def test_standard_errors_of_gaps_and_their_critical_value() -> None:
         widest.append(max(abs(own.t(i, k)) for i, k in itertools.combinations(range(10), 2)))
     assert gaps.ends == pytest.approx(np.quantile(largest, 0.95), rel=0.08)
     assert gaps.pairs == pytest.approx(np.quantile(widest, 0.95), rel=0.08)
+
+
+@pytest.mark.parametrize(("column", "sign"), [(0, 1), (1, 1), (1, -1), (2, -1), (3, 1), (4, 1)])
+def test_each_way_an_end_can_be_higher_counts(column: int, sign: int) -> None:
+    """Columns are slots 0 - 1, 0 - 2, 1 - 2, first - mid, last - mid."""
+    t = np.zeros((100, 5))
+    t[:, column] = 5 * sign
+    assert _gaps(np.zeros(3), (1,), np.ones(5), t, paired=True).ends == 5
+    t[:, column] = -5 * sign
+    assert _gaps(np.zeros(3), (1,), np.ones(5), t, paired=True).ends == (5 if column == 1 else 1.644854)
 
 
 def test_gaps_of_means_add_variances() -> None:

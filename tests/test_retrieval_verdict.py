@@ -10,6 +10,7 @@ import pytest
 
 from catenary.retrieval.records import MeanCurve
 from catenary.retrieval.statistics import SlotVerdict, gaps_of_rows, judge_means, judge_slots, summarise
+from catenary.retrieval.statistics.verdict import binomial_variance
 from test_retrieval_statistics import QA, logp_rows, outcomes_of
 
 X = np.linspace(0, 1, 10)
@@ -124,6 +125,8 @@ def test_words_for_every_shape() -> None:
     assert judged([-0.8, -0.8, -0.2, -0.8, -0.8]).words == "irregular: highest at 50%"
     assert judged([-0.2, -0.8, -0.2, -0.8, -0.2]).shape == "irregular"
     assert judged([-0.8, -0.2, -0.8, -0.8, -0.2, -0.8]).shape == "irregular"
+    comb = [-0.1, -0.95, -0.15, -0.8, -0.15, -0.8, -0.1]
+    assert judged(comb).shape == judged(comb[::-1]).shape == "irregular"
     assert judged([-0.8] * 5).words == "flat: no end differs by 0.1 or more"
     assert judged([-0.5, -0.5, -0.9, -0.5, -0.5]).shape == "U"
 
@@ -141,6 +144,17 @@ def test_ceiling_and_floor() -> None:
     assert summarise(outcomes_of(near[:15], "exact"), "exact").verdict.shape == "no verdict"
     rows = np.full((30, 5), math.log(0.98)) + 1e-3 * generator.normal(size=(30, 5))
     assert summarise(outcomes_of(rows)).verdict.shape == "ceiling"
+
+
+def test_samples_that_agree_with_themselves_everywhere_are_not_flat_while_few() -> None:
+    rows = np.repeat(np.array([[0.0], [1.0]] * 30), 5, axis=1)
+    assert summarise(outcomes_of(rows[:10], "exact"), "exact").verdict.shape == "no verdict"
+    assert summarise(outcomes_of(rows, "exact"), "exact").verdict.shape == "flat"
+
+
+def test_shares_of_one_keep_a_variance() -> None:
+    share = np.array([1.0, 0.0, 0.5])
+    np.testing.assert_allclose(binomial_variance(share, 10), [11 / 144 / 10, 11 / 144 / 10, 0.025])
 
 
 def test_floor_by_closed_book() -> None:
