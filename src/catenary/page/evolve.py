@@ -166,8 +166,10 @@ def _lines(steps: Sequence[int], series: Sequence[Series], y_title: str) -> Spec
             data.append(row)
     names = [name for name, _, _ in series]
     colour = {"field": "curve", "type": "nominal", "title": None, "sort": names,
-              "scale": {"domain": names, "range": list(PALETTE[: len(names)])}}
-    x = {"field": "step", "type": "quantitative", "title": "step", "scale": {"nice": False}}
+              "scale": {"domain": names, "range": list(PALETTE[: len(names)])},
+              "legend": {"symbolType": "stroke", "symbolOpacity": 1}}
+    x = {"field": "step", "type": "quantitative", "title": "step", "scale": {"nice": False},
+         "axis": {"format": ",d", "tickMinStep": 1}}
     y = {"field": "value", "type": "quantitative", "title": y_title,
          "scale": {"type": "log", "nice": False, "padding": 8},
          "axis": {"format": ".3~g", "values": _ticks(data)}}
