@@ -42,6 +42,7 @@ VERBS: dict[tuple[str, ...], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("kinetic", "bridge"): (("--layers", "6", "--layers", "12", "-L", "16"), ("--c", "1.5")),
     ("boundaries",): (("RUN",), ("--seed", "1")),
     ("report",): (("RUN",), ()),
+    ("order",): (("CURVE", "--documents", "20"), ("--documents", "19")),
 }  # fmt: skip
 """Each verb that writes: a quick call of it, and options that make it another one."""
 
@@ -49,6 +50,7 @@ OTHERWISE = {
     ("reproduce",): "its folder collects the results of many experiments, each told apart by its own settings",
     ("evolve",): "it trains, which takes longer than all the rest; it asks existing_run, as measure does",
     ("learn",): "it trains too; it asks finding_folder, as pathways does",
+    ("retrieve",): "it asks networks; it asks check_folder, and its own tests do the same again",
 }
 """Verbs with --out that have a rule of their own, and why."""
 
@@ -97,7 +99,10 @@ def test_the_same_again_is_fine_and_another_is_refused(
 ) -> None:
     monkeypatch.setattr(figures, "FORMATS", {".svg": figures.FORMATS[".svg"]})  # the others take most of the time
     given, other = VERBS[verb]
-    command = [*verb, *(str(run_folder) if word == "RUN" else word for word in given), "--out", tmp_path / "out"]
+    curve = tmp_path / "curve.json"
+    curve.write_text(json.dumps({"slots": [0, 9, 18], "means": [0.76, 0.54, 0.63], "n": 2655}))
+    files = {"RUN": str(run_folder), "CURVE": str(curve)}
+    command = [*verb, *(files.get(word, word) for word in given), "--out", tmp_path / "out"]
     call(*command)
     before = bytes_of(tmp_path / "out")
     call(*command)
