@@ -89,6 +89,23 @@ def test_a_floor_that_rises_for_a_while_is_seen() -> None:
     assert abs(share.change.value) < 0.01, "a factor on the whole profile is no share"
 
 
+def test_changes_are_paired_by_sequence() -> None:
+    """Sequences that lie far apart, each .05 dex higher in the end: the change is known far better than the level."""
+    rng = np.random.default_rng(4)
+    levels = rng.normal(0, 0.3, (8, 1)) + rng.normal(0, 0.01, (2, 8, LENGTH))
+    curves = np.stack([valley(0.3) + levels[0], valley(0.3, lift=0.05) + levels[1]])[None]
+    mid = follow_training(sample(curves, steps=(0, 1))).trace("vanilla", "mid")
+    assert mid is not None
+    assert mid.low is not None
+    assert mid.high is not None
+    assert np.log10(mid.high[0] / mid.low[0]) > 0.2
+    for reading in (mid.change, mid.highest):
+        assert reading.low is not None
+        assert reading.high is not None
+        assert reading.value == pytest.approx(0.05, abs=0.01)
+        assert reading.high - reading.low < 0.03
+
+
 def test_noise_alone_rarely_rises_at_any_of_many_steps() -> None:
     """The simultaneous interval: 5 % of 60 runs without any change; single-step intervals would give far more."""
     rng = np.random.default_rng(0)
@@ -110,10 +127,12 @@ def test_noise_alone_rarely_rises_at_any_of_many_steps() -> None:
 
 
 def test_smear_is_the_end_over_as_much_before() -> None:
-    curve = np.zeros(LENGTH)
+    flat = np.zeros(LENGTH)
+    flat[:45] = 1.0  # what stands before both stretches counts for nothing
+    curve = flat.copy()
     curve[-10:-1] = 0.4  # about the last 15 % of 64 tokens, without the last
     curve[-1] = 2.0
-    found = follow_training(sample(planted(np.zeros(LENGTH), np.zeros(LENGTH), curve)))
+    found = follow_training(sample(planted(flat, flat, curve)))
     fifteen = found.trace("vanilla", "smear 15%")
     assert fifteen is not None
     assert fifteen.values[0] == pytest.approx(1, abs=0.02)
