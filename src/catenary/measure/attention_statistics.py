@@ -148,7 +148,7 @@ def measure_attention(
     return AttentionStatistics(
         held.label, feed.length, tuple(int(position) for position in sinks),
         sink, value_sink, diagonal, entropy, row_sum,
-        tuple(Violations(*row[-4:-1].tolist(), int(row[-1])) for row in found[0]) if monotonicity else (),
+        tuple(_violations(row[-4:].tolist()) for row in found[0]) if monotonicity else (),
         (f"no output matrix was found behind the attention of layers {without}",) if without else (),
         {"model": held.provenance(), "windows": windows_record(given, feed), "sinks": [int(p) for p in sinks]},
     )
@@ -184,6 +184,11 @@ def _layer(
         mean_of(received[:, at].sum(-1)), np.asarray(share.numpy()), mean_of(diagonal), mean_of(entropy),
         mean_of(received.sum(-1)), np.array(violations, dtype=np.float64),
     ])
+
+
+def _violations(packed: list[float]) -> Violations:
+    rate, size, relative, triples = packed
+    return Violations(rate, size, relative, int(triples))
 
 
 def _finite(value: float) -> float | None:

@@ -17,8 +17,9 @@ def device_of(part: torch.nn.Module) -> torch.device:
     assert isinstance(weight, torch.Tensor)
     if weight.is_meta:
         for hook in _hooks(part):
-            if getattr(hook, "execution_device", None) is not None:
-                return torch.device(hook.execution_device)
+            device = getattr(hook, "execution_device", None)
+            if device is not None:
+                return torch.device(device)
     return weight.device
 
 
