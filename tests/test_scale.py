@@ -10,14 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from catenary.study import single
+from catenary.measure.aim import Aim
+from catenary.study import grid_run, single
 from catenary.study.config import study_config
-from catenary.study.estimate import part_estimator
+from catenary.study.estimate import STARTING_SECONDS, backward_passes, part_estimator
+from catenary.study.grid import grid
+from catenary.study.grid_run import measure_grid
 from catenary.study.observer import Silent
 from catenary.study.parts import Part
 from catenary.study.plan import Estimate, fit_memory, make_plan, plan_once
 from catenary.study.single import Request, measure_single
 from catenary.study.source import find_source
+from catenary.study.workers import Workers
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "experiments"))
 
@@ -94,3 +98,40 @@ def test_memory_of_long_contexts_is_linear(kind: str) -> None:
     lengths = [2048, 4096, 8192]
     assert exponent(lengths, [peak(kind, length) for length in lengths]) <= 1.1
     assert exponent(lengths, [int(1e-2 * length**2) for length in lengths]) == pytest.approx(2, abs=0.01)
+
+
+def test_the_estimate_counts_the_passes_of_the_output() -> None:
+    """One for each entry of the output by the exact method, one for an answer; and a vocabulary matrix that is drawn."""
+    source = find_source(CONFIG)
+    width, vocabulary = source.architecture.width, source.architecture.vocabulary
+    passes = {
+        (method, output): backward_passes(
+            source.architecture, replace(PART, method=method, probes=3, aim=Aim(output=output))
+        )
+        for method in ("probes", "exact") for output in ("stream", "logits", 7)
+    }
+    assert passes == {
+        ("probes", "stream"): 3, ("exact", "stream"): width, ("probes", "logits"): 3, ("exact", "logits"): vocabulary,
+        ("probes", 7): 1, ("exact", 7): 1,
+    }  # fmt: skip
+    estimate = part_estimator(CONFIG, source)
+    exact = replace(PART, method="exact")
+    stream, logits = (estimate(replace(exact, aim=Aim(output=output))) for output in ("stream", "logits"))
+    assert vocabulary is not None
+    assert logits.seconds > 0.5 * vocabulary / width * stream.seconds
+    assert logits.bytes > stream.bytes + 4 * width * (vocabulary - 16)
+
+
+def test_a_grid_says_what_its_workers_take_to_start_and_counts_in_words(tmp_path: Path) -> None:
+    said: list[str] = []
+    observer = Silent()
+    observer.say = said.append  # type: ignore[method-assign]
+    one = grid({"models": ["preset:toy"], "lengths": [24], "windows": 1, "probes": 1})
+    measure_grid(one, tmp_path, observer=observer)
+    assert any(line.startswith("to measure: 1 curve, 1 window on 1 local process; ") for line in said)
+    cost = json.loads((tmp_path / "run.json").read_text())["cost"]
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert cost["estimated"]["processor_seconds"] == pytest.approx(plan["seconds"], abs=0.01)
+    alone, pair, cluster = (grid_run._seconds(plan, w) for w in (Workers(1), Workers(2), Workers(2, "tcp://a:1")))
+    assert (pair - alone, cluster - alone) == pytest.approx((2 * STARTING_SECONDS, 0))
+
