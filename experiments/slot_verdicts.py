@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     runs = parser.parse_args().runs
     words = ("U", "primacy", "recency", "irregular", "flat", "ceiling", "no verdict")
-    print("| flat curve, outcomes | samples | " + " | ".join(words) + " |\n|---" * 1 + "|---" * (len(words) + 1) + "|")
+    print("| flat curve, outcomes | samples | " + " | ".join(words) + " |\n" + "|---" * (len(words) + 2) + "|")
     for kind in KINDS:
         for n in (10, 20, 60, 200, 500):
             found = verdicts(kind, "flat", 0.0, n, runs)

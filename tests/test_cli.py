@@ -14,7 +14,7 @@ from catenary.cli.app import main
 
 VERBS = (
     "profile", "predict", "atlas", "measure", "pathways", "rollout", "strengths", "boundaries", "compare",
-    "report", "doctor",
+    "report", "doctor", "order",
 )  # fmt: skip
 
 
