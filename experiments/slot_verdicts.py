@@ -66,7 +66,8 @@ KINDS = {
 def verdicts(kind: str, shape: str, height: float, n: int, runs: int, seed: int = 0) -> Counter[str]:
     """How often each word came out."""
     draw, is_binary = KINDS[kind]
-    generator = np.random.default_rng([seed, n, round(1000 * height), list(SHAPES).index(shape), list(KINDS).index(kind)])
+    named = (list(SHAPES).index(shape), list(KINDS).index(kind))
+    generator = np.random.default_rng([seed, n, round(1000 * height), *named])
     found: Counter[str] = Counter()
     for run in range(runs):
         rows = draw(generator, n, SHAPES[shape], height)
@@ -76,6 +77,7 @@ def verdicts(kind: str, shape: str, height: float, n: int, runs: int, seed: int 
 
 
 def main() -> None:
+    """Print both tables."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=200)
     runs = parser.parse_args().runs
