@@ -14,6 +14,7 @@ from catenary.errors import NotApplicable
 from catenary.theory.birth import singles
 from catenary.theory.feed_forward.activations import activation
 from catenary.theory.positions.pairs import Pairs
+from catenary.theory.recurrent import channels, single
 from catenary.theory.recurrent.convolution import ConvolutionMixer
 from catenary.theory.recurrent.memory import Memory
 from catenary.theory.recurrent.mixer import recurrent_mixer
@@ -140,9 +141,7 @@ def test_stream_averages_over_drawn_kernels() -> None:
     np.testing.assert_allclose((values**2).mean(0)[2:], stream.value.same[2:], rtol=0.02)
 
 
-@pytest.mark.parametrize(
-    "name", ["lfm2", pytest.param("minimax", marks=pytest.mark.slow), pytest.param("bamba", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("name", ["lfm2", "minimax", "bamba"])
 def test_groups_agree_with_single_positions(name: str) -> None:
     """The norm at every position within .5 %, with repeated tokens."""
     case = RECURRENT_CASES[name]
@@ -153,6 +152,53 @@ def test_groups_agree_with_single_positions(name: str) -> None:
         for method in ("exact", "coarse")
     )
     np.testing.assert_allclose(coarse, exact, rtol=5e-3)
+
+
+@pytest.mark.parametrize(("name", "std", "share"), [("nemotron_h", 0.15, 0.004), ("bamba", 0.15, 0.4)])
+def test_states_average_over_groups_of_any_size(name: str, std: float, share: float) -> None:
+    """Groups that no state's memory narrows, where states weigh: memories of 90 tokens (Nemotron H) and of one."""
+    architecture = ct.read_config({"model_type": name, **RECURRENT_CASES[name].config, "initializer_range": std})
+    assert max(mix.own_share(128) for layer in architecture.layers for mix in layer.recurrences) > share
+    architecture = replace(architecture, layers=architecture.layers[-4:])
+    exact, coarse = (ct.predict(architecture, length=400, method=method).values for method in ("exact", "coarse"))
+    np.testing.assert_allclose(coarse, exact, rtol=2e-3)
+    assert (ct.predict(architecture, length=1_000_000, method="coarse", finite_width=False).values > 0).all()
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("keep", [0.97, 0.3, 1e-5])
+def test_compiled_sums_are_products_with_a_decay(keep: float, backward: bool) -> None:
+    x, own = covariance(5, 60), np.random.default_rng(6).random(60)
+    powers = np.tril(keep ** np.abs(np.subtract.outer(np.arange(60.0), np.arange(60.0))))
+    decay = powers.T if backward else powers
+    np.testing.assert_allclose(single.summed(x, keep, backward), decay @ x @ decay.T, rtol=1e-12)
+    np.testing.assert_allclose(single.one_sided(x, keep, backward), decay @ x + x @ decay.T, rtol=1e-12)
+    before = np.append(own[1:], 0.0) if backward else np.append(0.0, own[:-1])
+    more = decay @ np.diag(own - keep**2 * before) @ decay.T
+    np.testing.assert_allclose(single.with_own(x.copy(), keep, own, backward), x + more, rtol=1e-12)
+
+
+def test_a_sum_that_decays_leaves_no_subnormal_numbers() -> None:
+    last = np.zeros((3000, 3000))
+    last[-1, -1] = 1.0
+    sent = single.summed(last, 0.6, backward=True)
+    assert sent[-1, 0] == 0.0
+    assert not ((sent > 0) & (sent < np.finfo(np.float64).tiny)).any()
+
+
+def test_streams_of_few_scales_match_pairs_of_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One polynomial per pair of deviations, against one kernel per channel and token."""
+    x = covariance(9, 12)
+    stream = Stream(activation("silu"), 0.7, Taps(np.ones(12), 4), 0.6)
+    d = x.diagonal()
+    rho = pairs(x / np.sqrt(np.outer(d, d)))
+    few = stream.forward(rho)
+    monkeypatch.setattr(channels, "FEW", 0)
+    many = stream.forward(rho)
+    for name in ("value", "slope"):
+        np.testing.assert_allclose(getattr(few, name).matrix, getattr(many, name).matrix, rtol=1e-10)
+        np.testing.assert_allclose(getattr(few, name).same, getattr(many, name).same, rtol=1e-10)
+    np.testing.assert_allclose(few.mean, many.mean, rtol=1e-12)
 
 
 def test_repeated_ids_fall_back_to_how_often_they_repeat() -> None:

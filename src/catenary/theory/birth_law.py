@@ -20,7 +20,7 @@ from catenary.theory.attention.couplings import COUPLINGS
 from catenary.theory.birth import check_exact_memory, exact_energies, head_groups
 from catenary.theory.card import MEASURED_REACH, Regime, TokenKnowledge, birth_card
 from catenary.theory.coarse import coarse_energies
-from catenary.theory.cost import exact_seconds, has_state_space
+from catenary.theory.cost import exact_seconds
 from catenary.theory.embedding import embedded
 from catenary.theory.repeats.law import repeated_energies
 from catenary.theory.repeats.long import long_energies
@@ -150,7 +150,6 @@ def _choice(architecture: Architecture, options: Mapping[str, Any], length: int,
     if method == "auto":
         exact = length <= EXACT_UP_TO and (
             tokens.ids is not None
-            or has_state_space(architecture)
             or exact_seconds(architecture, length) <= EXACT_SECONDS
         )
         method = "exact" if exact or (tokens.ids is not None and coupling != "strong") else "coarse"

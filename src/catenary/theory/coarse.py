@@ -22,7 +22,7 @@ from catenary.architecture import (
 )
 from catenary.theory.birth import birth_energies, mixers
 from catenary.theory.chunks import chunked_energies, told_chunk
-from catenary.theory.cost import check_coarse_cost
+from catenary.theory.cost import check_coarse_cost, has_state_space
 from catenary.theory.embedding import Start, embedded
 from catenary.theory.positions.chunk_nodes import ChunkNodes
 from catenary.theory.positions.grid import Grid
@@ -36,6 +36,9 @@ __all__ = ["Groups", "coarse_energies", "group_positions"]
 TOLD, SETTLED = 12.0, 4.0
 """Memories of the gentlest slope behind the last position that are told apart, and so many more to be rid of the start.
 The energy falls by 1e-7 in the first six, of 8 slopes 2^-1 to 2^-8 and 24 layers."""
+
+NEARING = 0.1
+"""Largest size of a group over its distance from the end, beside state spaces: their states show there."""
 
 FAINT = 1e-6
 """Where some energies of decays alone come out negative (pairs by distance subtract; BLOOM's do below 1e-10 of the
@@ -81,7 +84,7 @@ def coarse_energies(
         return chunked_energies(architecture, nodes, repeat_probability, coupling, finite_width)
     reached = int(min(reach(architecture), length))
     carried = carried_by_windows(architecture)
-    grid = grid or make_grid(kernels(architecture), reached, carried or None, tail=TAIL + convolved(architecture))
+    grid = grid or _grid(architecture, reached, carried or None)
     check_coarse_cost(architecture, grid.sizes.size, length)
     start = coarse_start(architecture, grid, repeat_probability)
     positions_of = cache(lambda kernel: positions(kernel, grid))
@@ -90,6 +93,12 @@ def coarse_energies(
     if np.isfinite(memory(architecture)) and energies.min() <= 0:
         return _continued(energies, length, memory(architecture))
     return np.concatenate((np.zeros(length - reached), energies))
+
+
+def _grid(architecture: Architecture, length: int, carried: float | None) -> Grid:
+    nearing = NEARING if has_state_space(architecture) else np.inf
+    tail = TAIL + convolved(architecture)
+    return make_grid(kernels(architecture), length, carried, tail=tail, nearing=nearing)
 
 
 def _continued(near: Float64[np.ndarray, " n"], length: int, scale: float) -> Float64[np.ndarray, " L"]:
@@ -178,7 +187,12 @@ def _width(mix: Attention | Recurrence) -> float:
 
 
 def kernels(architecture: Architecture) -> frozenset[Kernel]:
-    """The mean kernels of all head groups, and of the states of layers without a softmax."""
+    """The mean kernels of all head groups, and of linear attention: those that groups of positions must resolve.
+
+    A state space's decays are not among them: what passes its states by is the larger part, and states average over
+    groups of any size well enough (``docs/recurrent.md``, Any length).
+    """
     width, layers = architecture.width, architecture.layers
     attention = {group.kernel for layer in layers for mix in layer.attentions for group in mix.groups}
-    return frozenset(attention).union(*(decays(mix, width) for mix in {m for x in layers for m in x.recurrences}))
+    linear = {mix for layer in layers for mix in layer.recurrences if not isinstance(mix, StateSpace)}
+    return frozenset(attention).union(*(decays(mix, width) for mix in linear))

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 
-from catenary.architecture import Architecture, StateSpace
+from catenary.architecture import Architecture, ShortConvolution, StateSpace
 from catenary.errors import NotApplicable
 from catenary.theory.positions.portions import PortionsOf, each, merged
+from catenary.theory.recurrent.mixer import decays
 
 EXACT_UNIT = 2e-7
 """Processor seconds of the exact recursion per head group, layer and pair of positions: 1.7e-7 to 2.9e-7 measured."""
 
 COARSE_UNIT = 5e-7
 """The same per pair of groups of positions: 1.3e-7 for 140 groups, 3.7e-7 to 6e-7 for 450 to 510."""
+
+EXACT_STREAMS, EXACT_DECAY = 5e-7, 6.6e-8
+"""The exact recursion's seconds per pair in a layer of decaying states, and per decay of its heads: 6e-7 to 2.5e-6
+measured for 4 to 30 decays."""
+
+COARSE_STREAMS, COARSE_DECAY = 7e-7, 2.9e-7
+"""The same on groups: 1.7e-6 to 9.3e-6 for 4 to 30 decays on 240 groups, 1.5 times that on 130."""
 
 MOST_SECONDS = 60.0
 """A coarse prediction that would take longer is refused."""
@@ -26,30 +34,41 @@ def passes(architecture: Architecture, portions_of: PortionsOf = each) -> int:
     )
 
 
-def has_state_space(architecture: Architecture) -> bool:
-    """Whether a layer has a state space, which up to 512 tokens costs more on groups than by single positions.
+def states(architecture: Architecture) -> tuple[int, int]:
+    """How many layers have decaying states, and how many decays stand for their heads, of all layers together."""
+    layers, total = 0, 0
+    for layer, count in Counter(architecture.layers).items():
+        for mix in layer.recurrences:
+            if not isinstance(mix, ShortConvolution):
+                layers, total = layers + count, total + count * len(decays(mix, architecture.width))
+    return layers, total
 
-    Four layers of Falcon H1 at 256 and 512 tokens: 1.2 and 5.2 processor seconds by position, 2.4 and 17.5 on groups.
-    """
+
+def has_state_space(architecture: Architecture) -> bool:
+    """Whether a layer has a state space."""
     return any(isinstance(mix, StateSpace) for layer in set(architecture.layers) for mix in layer.recurrences)
 
 
 def exact_seconds(architecture: Architecture, length: int) -> float:
     """Processor seconds of the exact recursion, within a factor of two."""
-    return EXACT_UNIT * passes(architecture) * length**2
+    layers, total = states(architecture)
+    return (EXACT_UNIT * passes(architecture) + EXACT_STREAMS * layers + EXACT_DECAY * total) * length**2
 
 
 def coarse_seconds(architecture: Architecture, groups: int) -> float:
     """Processor seconds of the recursion on this many groups, within a factor of four (few groups cost less)."""
-    return COARSE_UNIT * passes(architecture, merged) * groups**2
+    layers, total = states(architecture)
+    return (COARSE_UNIT * passes(architecture, merged) + COARSE_STREAMS * layers + COARSE_DECAY * total) * groups**2
 
 
 def check_coarse_cost(architecture: Architecture, groups: int, length: int) -> None:
     """Refuse a prediction on groups that would take more than ``MOST_SECONDS``, before it begins."""
     seconds = coarse_seconds(architecture, groups)
     if seconds > MOST_SECONDS:
+        total = states(architecture)[1]
+        more = f" and {total} decays of states" if total else ""
         raise NotApplicable(
-            f"{architecture.depth} layers with {passes(architecture, merged)} mean kernels on {groups} groups of "
-            f"positions (length {length}) would take about {seconds:.0f} s, more than {MOST_SECONDS:.0f}; "
+            f"{architecture.depth} layers with {passes(architecture, merged)} mean kernels{more} on {groups} groups "
+            f"of positions (length {length}) would take about {seconds:.0f} s, more than {MOST_SECONDS:.0f}; "
             "use a shorter length or fewer layers"
         )

@@ -44,6 +44,9 @@ DECAY_GROWTH, DECAY_TAIL = 0.04, 0.024
 MEMORIES = 50
 """Largest distance kept beside ALiBi, in sizes of the widest group."""
 
+TILTED_SHARE, TILTED_TAIL, TILTED_MEMORIES = 0.4, 0.045, 4
+"""The same three where gradients are known without their fall, and change slowly: the norm errs by .0004."""
+
 MOST_GROUPS = 1500
 """Above this number a prediction would take minutes."""
 
@@ -64,6 +67,8 @@ def make_grid(
     head: int = HEAD,
     tail: int = TAIL,
     ratio: float = RATIO,
+    nearing: float = float("inf"),
+    tilted: bool = False,
 ) -> Grid:
     """A grid over ``length`` positions on which all of ``kernels`` can be averaged.
 
@@ -75,14 +80,17 @@ def make_grid(
         head: single positions at the start.
         tail: single positions at the end.
         ratio: growth of groups.
+        nearing: their largest size over the distance from the end, where what is near the end differs for a reason that
+            no kernel tells.
+        tilted: all kernels decay, and gradients are known times what undoes most of their fall (``positions``).
 
     Raises:
         NotApplicable: where the kernels would need more than ``MOST_GROUPS`` groups (chunks that are dozens of times
             shorter than the sequence).
     """
     def laid(length: int) -> Grid | None:
-        places = Places.of(kernels, length, carried, ratio - 1)
-        sizes = _sizes(places, head, tail)
+        places = Places.of(kernels, length, carried, ratio - 1, tilted)
+        sizes = _sizes(places, head, tail, nearing)
         return None if sizes is None else places.known(np.array(sizes, dtype=np.float64))
 
     grid = laid(length)
@@ -91,7 +99,7 @@ def make_grid(
     return grid
 
 
-def _sizes(places: Places, head: int, tail: int) -> list[int] | None:
+def _sizes(places: Places, head: int, tail: int, nearing: float) -> list[int] | None:
     """The sizes of groups from the first position on, None where there would be more than ``MOST_GROUPS``."""
     length = places.length
     sizes: list[int] = []
@@ -101,7 +109,8 @@ def _sizes(places: Places, head: int, tail: int) -> list[int] | None:
         half = max((bound - position) // 2, 1)
         while position < bound:
             single = position < head or position >= length - tail
-            wanted = 1 if single else max(1, min(half, round(places.largest(position))))
+            largest = min(half, places.largest(position), nearing * (length - position))
+            wanted = 1 if single else max(1, round(largest))
             sizes.append(min(wanted, bound - position))
             position += sizes[-1]
             if len(sizes) > MOST_GROUPS:
@@ -129,6 +138,7 @@ class Places:
         widths: of windows that end before the sequence does.
         slopes: of ALiBi's kernels.
         carried: how far behind the last position windows reach together.
+        tilted: gradients are known without most of their fall.
     """
 
     length: int
@@ -137,19 +147,23 @@ class Places:
     widths: tuple[int, ...]
     slopes: tuple[float, ...]
     carried: float | None
+    tilted: bool = False
 
     @classmethod
-    def of(cls, kernels: Collection[Kernel], length: int, carried: float | None, growth: float) -> Places:
+    def of(
+        cls, kernels: Collection[Kernel], length: int, carried: float | None, growth: float, tilted: bool = False
+    ) -> Places:
         """The needs of all kernels together."""
         widths = tuple(kernel.width for kernel in kernels if isinstance(kernel, Window) and 1 < kernel.width < length)
         slopes = tuple(kernel.slope for kernel in kernels if isinstance(kernel, Alibi))
         kinks: set[int] = set()
-        growth = min(growth, DECAY_GROWTH) if slopes else growth
+        growth = min(growth, DECAY_GROWTH) if slopes and not tilted else growth
         limits: list[Callable[[int], float]] = [lambda position: position * growth]
         if slopes:
             # The longest memory decides: shorter ones change pairs at small distances, which groups know apart.
-            share = DECAY_SHARE / min(slopes)
-            limits.append(lambda position: min((length - position) * DECAY_TAIL, share))
+            share = (TILTED_SHARE if tilted else DECAY_SHARE) / min(slopes)
+            tail = TILTED_TAIL if tilted else DECAY_TAIL
+            limits.append(lambda position: min((length - position) * tail, share))
         if widths and carried is not None and _shows(carried, length, max(widths)):
             kinks.add(length - 1 - int(carried))
         for kernel in set(kernels):
@@ -158,7 +172,7 @@ class Places:
                 limits.append(_window_limit(kernel.width, length, carried, max(widths, default=0)))
             if isinstance(kernel, Chunk):
                 limits.append(_chunk_limit(kernel.width, growth))
-        return cls(length, kinks, tuple(limits), widths, slopes, carried)
+        return cls(length, kinks, tuple(limits), widths, slopes, carried, tilted)
 
     def largest(self, position: int) -> float:
         """The largest group behind so many positions."""
@@ -172,7 +186,8 @@ class Places:
             if widest * steepest <= ABOVE_DECAY:
                 return Grid(sizes, kinks)
             bulk = (FROM_ENDS / steepest, self.length - FROM_ENDS / steepest)
-            return Grid(sizes, kinks, lags_up_to(MEMORIES * widest), ABOVE_DECAY / steepest, bulk)
+            lags = lags_up_to((TILTED_MEMORIES if self.tilted else MEMORIES) * widest)
+            return Grid(sizes, kinks, lags, ABOVE_DECAY / steepest, bulk)
         if self.carried is None or not self.widths or widest <= ABOVE_WINDOW * min(self.widths):
             return Grid(sizes, kinks)
         looks = max(self.widths)

@@ -9,7 +9,8 @@ from typing import final
 import numpy as np
 from scipy.signal import lfilter
 
-from catenary.theory.positions.pairs import Pairs, Positions, Vector
+from catenary.theory.positions.pairs import Matrix, Pairs, Positions, Singles, Vector
+from catenary.theory.recurrent import single
 from catenary.theory.recurrent.steps import Decay
 from catenary.theory.recurrent.taps import Taps
 
@@ -42,13 +43,20 @@ class Memory:
         plain = self.summed(driven)
         if not decay.random:
             return plain
+        excess = self._excess(plain, driven, z)
+        if self._single:
+            return self._owning(plain, excess)
+        return self.summed(self._with_own(driven, excess - decay.keep**2 * self._moves.before(excess)))
+
+    def _excess(self, plain: Pairs, driven: Pairs, z: Pairs) -> Vector:
+        r"""E: what a state's own second moment has more than \(A m^2ZA^\top\) has."""
+        decay = self.decay
         before = self._moves.before(plain.same)
         crossed = plain.same - decay.keep**2 * before - driven.same
         source = (decay.keep_square - decay.keep**2) * before
         source += (decay.step_square - decay.step**2) * z.same
         source += (decay.joint / (decay.keep * decay.step) - 1) * crossed
-        excess = self._accumulated(source)
-        return self.summed(self._with_own(driven, excess - decay.keep**2 * self._moves.before(excess)))
+        return self._accumulated(source)
 
     def adjoint_state(self, y: Pairs) -> Pairs:
         r"""Covariance of \(\lambda\) from that of y."""
@@ -58,24 +66,34 @@ class Memory:
             return plain
         source = (decay.keep_square - decay.keep**2) * self._moves.after(plain.same)
         excess = self._accumulated(source, backward=True)
+        if self._single:
+            return self._owning(plain, excess, backward=True)
         return self.summed_later(self._with_own(y, excess - decay.keep**2 * self._moves.after(excess)))
 
     def summed(self, x: Pairs) -> Pairs:
         r"""\(AXA^\top\)."""
+        if self._single:
+            return _own(single.summed(x.matrix, self.decay.keep))
         return self.positions.average(x).full.scaled(self._sums)
 
     def summed_later(self, x: Pairs) -> Pairs:
         r"""\(A^\top XA\)."""
+        if self._single:
+            return _own(single.summed(x.matrix, self.decay.keep, backward=True))
         return self.positions.adjoint(x.scaled(self._sums)).full
 
     def one_sided(self, x: Pairs) -> Pairs:
         r"""\(AX + XA^\top = R - q^2SRS^\top + X\), \(R = AXA^\top\), S the move by one token: A is 1/(1 - qS)."""
+        if self._single:
+            return _own(single.one_sided(x.matrix, self.decay.keep))
         summed = self.summed(x)
         moved = self._moves.one_earlier(summed)
         return self._apart(moved, -(self.decay.keep**2), -(self.decay.keep**2)).plus(summed).plus(x)
 
     def one_sided_later(self, x: Pairs) -> Pairs:
         r"""\(A^\top X + XA\)."""
+        if self._single:
+            return _own(single.one_sided(x.matrix, self.decay.keep, backward=True))
         summed = self.summed_later(x)
         moved = self._moves.one_later(summed)
         return self._apart(moved, -(self.decay.keep**2), -(self.decay.keep**2)).plus(summed).plus(x)
@@ -89,9 +107,12 @@ class Memory:
         total = self._apart(adjoint, decay.step**2, decay.step_square)
         if not decay.random:
             return total
+        together = decay.step * (decay.joint / decay.keep - decay.step)
+        if self._single:
+            single.with_own(total.matrix, decay.keep, together * adjoint.same, backward=True)
+            return _owned(total.matrix, total.same)
         own = Pairs(np.diag(np.where(self.positions.sizes == 1, adjoint.same, 0.0)), adjoint.same,
                     np.zeros_like(adjoint.near))  # fmt: skip
-        together = decay.step * (decay.joint / decay.keep - decay.step)
         return total.plus(self._apart(self.one_sided_later(own), together, 0.0))
 
     def moved(self, state: Pairs, z: Pairs) -> Pairs:
@@ -99,14 +120,20 @@ class Memory:
 
         The part that is crossed between U and w is what is left of the state's own recursion.
         """
-        decay = self.decay
-        before = self._moves.one_earlier(state)
-        crossed = self._apart(before, -(decay.keep**2), -decay.keep_square)
-        crossed = crossed.plus(self._apart(z, -(decay.step**2), -decay.step_square)).plus(state)
+        decay, before = self.decay, self._moves.one_earlier(state)
         weight = decay.moved_keep * decay.moved_step / (decay.keep * decay.step)
-        total = self._apart(crossed, weight, decay.moved_joint / decay.joint)
-        total = total.plus(self._apart(before, decay.moved_keep**2, decay.moved_keep_square))
-        return total.plus(self._apart(z, decay.moved_step**2, decay.moved_step_square))
+        own = decay.moved_joint / decay.joint
+        total = self._apart(state, weight, own)
+        kept = decay.moved_keep**2 - weight * decay.keep**2, decay.moved_keep_square - own * decay.keep_square
+        drawn = decay.moved_step**2 - weight * decay.step**2, decay.moved_step_square - own * decay.step_square
+        return total.plus(self._apart(before, *kept)).plus(self._apart(z, *drawn))
+
+    def _owning(self, plain: Pairs, excess: Vector, backward: bool = False) -> Pairs:
+        return _own(single.with_own(plain.matrix, self.decay.keep, excess, backward))
+
+    @cached_property
+    def _single(self) -> bool:
+        return isinstance(self.positions, Singles)
 
     @cached_property
     def _moves(self) -> Taps:
@@ -143,16 +170,29 @@ class Memory:
     def _apart(self, x: Pairs, different: float, same: float) -> Pairs:
         """Other factors for two tokens and for one with itself."""
         matrix, own = x.matrix * different, x.same * same
-        single = np.flatnonzero(self.positions.sizes == 1)
-        matrix[single, single] = own[single]
+        if self._single:
+            return _owned(matrix, own)
+        alone = np.flatnonzero(self.positions.sizes == 1)
+        matrix[alone, alone] = own[alone]
         return Pairs(matrix, own, x.near * different)
 
     def _with_own(self, x: Pairs, added: Vector) -> Pairs:
         """``x`` with more of a token with itself."""
         matrix, own = x.matrix.copy(), x.same + added
-        single = np.flatnonzero(self.positions.sizes == 1)
-        matrix[single, single] = own[single]
+        alone = np.flatnonzero(self.positions.sizes == 1)
+        matrix[alone, alone] = own[alone]
         return Pairs(matrix, own, x.near)
+
+
+def _own(matrix: Matrix) -> Pairs:
+    """Pairs of single positions, whose diagonal is a token with itself."""
+    return Pairs(matrix, matrix.diagonal().copy())
+
+
+def _owned(matrix: Matrix, same: Vector) -> Pairs:
+    """Pairs of single positions with another diagonal, in the memory of ``matrix``."""
+    np.einsum("ii->i", matrix)[...] = same
+    return Pairs(matrix, same)
 
 
 FLAT = 1e-9

@@ -8,9 +8,8 @@ import numpy as np
 from scipy.special import roots_genlaguerre
 
 from catenary.theory.feed_forward.activations import Activation
-from catenary.theory.feed_forward.hermite import hermite_coefficients
-from catenary.theory.feed_forward.kernels import kernels_between
 from catenary.theory.positions.pairs import Pairs, Vector, constant
+from catenary.theory.recurrent.channels import Channels, averaged
 from catenary.theory.recurrent.taps import Taps
 
 NODES = 4
@@ -46,28 +45,16 @@ class Stream:
         inside = x if self.taps is None else self.taps.earlier(x)
         deviations = _rounded(np.sqrt(self.variance * self.tap_variance * inside.same))
         rho = inside.scaled(1 / np.sqrt(inside.same))
-        value: Pairs | None = None
-        slope: Pairs | None = None
-        mean = np.zeros_like(deviations)
-        for share, weight in self._channels():
-            scales = deviations * share**0.5
-            kernels = kernels_between(self.function, scales)
-            here = kernels.value(rho).times(constant(weight))
-            moved = kernels.derivative(rho).times(constant(weight * share))
-            value = here if value is None else value.plus(here)
-            slope = moved if slope is None else slope.plus(moved)
-            mean = mean + weight * hermite_coefficients(self.function.value, scales, self.function.kinks)[:, 0]
-        assert value is not None
-        assert slope is not None
-        return PassedStream(self, value, slope, mean)
+        found = averaged(self.function, deviations, self._channels(), rho)
+        return PassedStream(self, found.value, found.slope, found.mean)
 
-    def _channels(self) -> list[tuple[float, float]]:
+    def _channels(self) -> list[Channels]:
         """Values of q and their weights."""
         if self.taps is None:
-            return [(1.0, 1.0)]
+            return [Channels(1.0, 1.0)]
         count = self.taps.count
         nodes, weights = roots_genlaguerre(NODES, count / 2 - 1)
-        return [(2 * node / count, weight) for node, weight in zip(nodes, weights / weights.sum(), strict=True)]
+        return [Channels(2 * node / count, weight) for node, weight in zip(nodes, weights / weights.sum(), strict=True)]
 
 
 def _rounded(deviations: Vector) -> Vector:

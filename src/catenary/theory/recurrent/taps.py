@@ -2,7 +2,7 @@ r"""A causal convolution with independent taps: pairs of positions, both moved b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -35,18 +35,26 @@ class Taps:
 
     def earlier(self, x: Pairs) -> Pairs:
         """T of ``x``."""
+        if self._single:
+            return _shifted(x, range(self.count))
         return self._total(x, self._behind)
 
     def later(self, x: Pairs) -> Pairs:
         """T* of ``x``."""
+        if self._single:
+            return _shifted(x, range(0, -self.count, -1))
         return self._total(x, self._ahead)
 
     def one_earlier(self, x: Pairs) -> Pairs:
         """Both tokens moved back by one."""
+        if self._single:
+            return _shifted(x, (1,))
         return self._total(x, self._behind[1:2])
 
     def one_later(self, x: Pairs) -> Pairs:
         """Both tokens moved on by one."""
+        if self._single:
+            return _shifted(x, (-1,))
         return self._total(x, self._ahead[1:2])
 
     def before(self, x: Vector) -> Vector:
@@ -73,6 +81,10 @@ class Taps:
         return Pairs(total, same, near)
 
     @cached_property
+    def _single(self) -> bool:
+        return bool((self.sizes == 1).all())
+
+    @cached_property
     def _behind(self) -> list[Move]:
         """Which share of a group's tokens, moved back by k, lies in which group."""
         ends = np.cumsum(self.sizes)
@@ -92,3 +104,16 @@ class Taps:
     def _ahead(self) -> list[Move]:
         sizes = self.sizes
         return [csr_array((move * sizes[:, None] / sizes).T) for move in self._behind]
+
+
+def _shifted(x: Pairs, shifts: Iterable[int]) -> Pairs:
+    """The sum of ``x`` moved by each of ``shifts`` single positions, towards the end where positive."""
+    total = Pairs(np.zeros_like(x.matrix), np.zeros_like(x.same), np.zeros_like(x.near))
+    for shift in shifts:
+        to = slice(max(shift, 0), shift if shift < 0 else None)
+        of = slice(max(-shift, 0), -shift if shift > 0 else None)
+        total.matrix[to, to] += x.matrix[of, of]
+        total.same[to] += x.same[of]
+        if x.near.size:
+            total.near[to] += x.near[of]
+    return total
