@@ -3,16 +3,22 @@
 from catenary.reproduce.studies import (
     closed_form,
     correlation_rate,
+    evolution,
+    learning_rate,
     mean_field_rate,
     near_one_curve,
     positional_slope,
     printed_sum,
+    rollout_measured,
+    rollout_published,
     source_blind,
     spheres,
+    trained,
     u_shape,
 )
 
 __all__ = [
-    "closed_form", "correlation_rate", "mean_field_rate", "near_one_curve", "positional_slope", "printed_sum",
-    "source_blind", "spheres", "u_shape",
+    "closed_form", "correlation_rate", "evolution", "learning_rate", "mean_field_rate", "near_one_curve",
+    "positional_slope", "printed_sum", "rollout_measured", "rollout_published", "source_blind", "spheres", "trained",
+    "u_shape",
 ]  # fmt: skip
