@@ -52,7 +52,7 @@ def main() -> None:
     model = ct.load(options.model, weights=weights)
     tokenizer = model.tokenizer()
     task = load_task("key-value", pairs=options.pairs, prefix=13, count=1)
-    encoder = Encoder(tokenizer, chat="off")
+    encoder = Encoder(tokenizer)
     queries = [_query(encoder.encode(task.case(0, slot))) for slot in chosen_slots(task.slots, options.positions)]
     ending = Ending(tokenizer, end_tokens(model.module, tokenizer), options.new_tokens, True)
     found: dict[str, list[Reply]] = {}

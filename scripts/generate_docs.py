@@ -9,7 +9,7 @@ from pathlib import Path
 
 VERBS = (
     ("profile",), ("predict",), ("atlas",), ("measure",), ("compare",), ("report",), ("doctor",),
-    ("strengths",), ("pathways",), ("rollout",), ("boundaries",), ("evolve",), ("learn",), ("order",), ("reproduce",),
+    ("strengths",), ("pathways",), ("rollout",), ("boundaries",), ("evolve",), ("learn",), ("order",), ("retrieve",), ("reproduce",),
     ("kinetic",),
     *(("kinetic", verb) for verb in ("profile", "phase", "simulate", "correlate", "bridge")),
 )  # fmt: skip

@@ -128,7 +128,7 @@ def test_chat_template_with_its_own_bos() -> None:
     tokenizer = byte_tokenizer(template="<s> $A")
     tokenizer.chat_template = TEMPLATE
     one = case(lead=" ")
-    made = Encoder(tokenizer).encode(one)
+    made = Encoder(tokenizer, chat=True).encode(one)
     bos, whole = tokenizer.bos_token_id, tokenizer.decode(made.prompt.tolist())
     assert whole.count("intro") == 1
     assert (made.prompt == bos).sum() == 1
@@ -136,25 +136,23 @@ def test_chat_template_with_its_own_bos() -> None:
     start, stop = made.slots[1]
     assert tokenizer.decode(made.prompt[start:stop].tolist()) == "ünï 東."
     assert made.unscored == 0
-    assert Encoder(tokenizer, bos="none").encode(one).prompt[0] != bos
-    assert Encoder(tokenizer, bos="one").encode(one).prompt.tolist() == made.prompt.tolist()
-    assert Encoder(tokenizer, chat="off").encode(one).prompt[1] == tokenizer.convert_tokens_to_ids("i")
-    assert "user: {prompt}" in Encoder(tokenizer).record()["chat_around"]
+    assert Encoder(tokenizer, bos="none", chat=True).encode(one).prompt[0] != bos
+    assert Encoder(tokenizer, bos="one", chat=True).encode(one).prompt.tolist() == made.prompt.tolist()
+    assert Encoder(tokenizer).encode(one).prompt[1] == tokenizer.convert_tokens_to_ids("i")
+    assert "user: {prompt}" in Encoder(tokenizer, chat=True).record()["chat_around"]
     with pytest.raises(InvalidInput, match="token of its own"):
-        Encoder(tokenizer).encode(case(documents=("</s>", "b")))
+        Encoder(tokenizer, chat=True).encode(case(documents=("</s>", "b")))
     # without a chat template the spelling is plain text
-    plain = Encoder(tokenizer, chat="off").encode(case(documents=("</s>", "b")))
+    plain = Encoder(tokenizer).encode(case(documents=("</s>", "b")))
     assert tokenizer.eos_token_id not in plain.prompt
     tokenizer.chat_template = "{% for m in messages %}{{ m['content'] | upper }}{% endfor %}"
     with pytest.raises(InvalidInput, match="changes the prompt"):
-        Encoder(tokenizer).encode(one)
+        Encoder(tokenizer, chat=True).encode(one)
 
 
 def test_refusals() -> None:
     with pytest.raises(InvalidInput, match="has a chat template"):
-        Encoder(byte_tokenizer(), chat="on")
-    with pytest.raises(InvalidInput, match="unknown chat"):
-        Encoder(byte_tokenizer(), chat="perhaps")  # type: ignore[arg-type]
+        Encoder(byte_tokenizer(), chat=True)
     with pytest.raises(InvalidInput, match="no token of the answer"):
         Encoder(_deaf()).encode(case(answer="zzz"))
 

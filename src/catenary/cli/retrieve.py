@@ -45,7 +45,9 @@ def retrieve(
     metric: Annotated[
         str, typer.Option("--metric", help="Of the verdict and --resolve: exact, contains, best_subspan or logp.")
     ] = "best_subspan",
-    chat: Annotated[str, typer.Option("--chat", help="Chat template: auto (where there is one), on or off.")] = "auto",
+    chat: Annotated[
+        str, typer.Option("--chat", help="Chat template: on, off, or auto (off for a network, on for an endpoint).")
+    ] = "auto",
     bos: options.BOS = "tokenizer",
     max_length: Annotated[
         int | None, typer.Option("--max-length", min=1, help="Longer prompts are skipped. Default: the model's own.")

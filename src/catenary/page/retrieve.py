@@ -57,11 +57,12 @@ def retrieve_exhibit(
     verdict = _head(judged[metric], metric)
     others = tuple(f"By {WORDS[name]}: {_words(judged[name])}" for name in order[1:])
     evidence = tuple(_evidence(judged[metric]))
-    plates = [_rates(found)]
+    unusual = any(np.nansum(getattr(found.rates, name)) > 0 for name in _DRAWN)
+    plates = [_rates(found)] if unusual else []
     if "logp" in judged and not isinstance(judged["logp"], str):
         plates.insert(0, _logp(outcomes, judged["logp"]))
     if any(not isinstance(one, str) for name, one in judged.items() if name != "logp"):
-        plates.insert(0, _accuracy(outcomes, judged, verdict))
+        plates.insert(0, _accuracy(outcomes, judged, metric, verdict))
     return Exhibit(
         name="retrieve", kicker="Retrieval by position", title=_title(outcomes, parameters), verdict=verdict,
         notes=(
@@ -73,7 +74,7 @@ def retrieve_exhibit(
         ),
         plates=(*plates, *(plate for section in sections for plate in section.plates)),
         caption="By slot of the fact's document (0 is the first), mean with 95 % band over samples",
-        columns=("slot", *(WORDS[name] for name in order), "skipped", "empty", "truncated"),
+        columns=("slot", *(WORDS[name] for name in order), *_DRAWN),
         rows=tuple(_row(found, judged, order, column) for column in range(len(outcomes.slots))),
         fields=("sample", "slot", *judged, "tokens", "skipped", "answer"),
         data=[
@@ -94,7 +95,8 @@ def retrieve_exhibit(
     )  # fmt: skip
 
 
-_RATES = ("skipped", "empty", "truncated", "apart")
+_DRAWN = ("skipped", "empty", "truncated")
+_RATES = (*_DRAWN, "apart")
 
 Judged = Summary | str
 """The statistics of a metric, or why there are none."""
@@ -179,20 +181,22 @@ def _row(found: RetrieveStudy, judged: Mapping[str, Judged], order: Sequence[str
         curve = one.curve
         band = f" [{number(curve.low[column])}, {number(curve.high[column])}]" if np.isfinite(curve.low[column]) else ""
         cells.append(number(float(curve.mean[column])) + band)
-    for name in ("skipped", "empty", "truncated"):
+    for name in _DRAWN:
         value = float(getattr(found.rates, name)[column])
         cells.append(f"{value:.0%}" if np.isfinite(value) else "undefined")
     return tuple(cells)
 
 
-def _accuracy(outcomes: Outcomes, judged: Mapping[str, Judged], verdict: str) -> Plate:
+def _accuracy(outcomes: Outcomes, judged: Mapping[str, Judged], metric: str, verdict: str) -> Plate:
     names = [name for name in judged if name != "logp"]
     bases = {
         f"{base}, {WORDS['best_subspan']}": metrics["best_subspan"] for base, metrics in outcomes.baselines.items()
         if np.isfinite(metrics["best_subspan"]).any()
     }  # fmt: skip
-    chart = _by_slot(outcomes, {WORDS[name]: judged[name] for name in names}, "share right", bases, share=True)
-    caption = "Share of samples whose generation is right, by slot of the fact, with 95 % bands."
+    banded = metric if metric in names else "best_subspan"
+    curves = {WORDS[name]: judged[name] for name in names}
+    chart = _by_slot(outcomes, curves, "share right", bases, WORDS[banded], share=True)
+    caption = f"Share of samples whose generation is right, by slot of the fact; 95 % band of {WORDS[banded]}."
     if bases:
         caption += " Dashed: without documents (closed book) and with the fact's document alone (oracle)."
     return Plate("accuracy", chart, f"Accuracy by position. {verdict}", caption)
@@ -201,7 +205,8 @@ def _accuracy(outcomes: Outcomes, judged: Mapping[str, Judged], verdict: str) ->
 def _logp(outcomes: Outcomes, judged: Judged) -> Plate:
     bases = {base: metrics["logp"] for base, metrics in outcomes.baselines.items()}
     bases = {base: values for base, values in bases.items() if np.isfinite(values).any()}
-    chart = _by_slot(outcomes, {WORDS["logp"]: judged}, "log-probability per token, nats", bases, share=False)
+    name = WORDS["logp"]
+    chart = _by_slot(outcomes, {name: judged}, f"{name} per token, nats", bases, name, share=False)
     return Plate(
         "logp", chart, f"Log-probability of the answer by position. {_words(judged)}",
         f"{METRICS['logp'].capitalize()}: mean with 95 % band over samples that were scored at every position.",
@@ -210,14 +215,14 @@ def _logp(outcomes: Outcomes, judged: Judged) -> Plate:
 
 def _by_slot(
     outcomes: Outcomes, curves: Mapping[str, Judged], title: str,
-    lines: Mapping[str, Float64[np.ndarray, " n"]], *, share: bool,
+    lines: Mapping[str, Float64[np.ndarray, " n"]], banded: str, *, share: bool,
 ) -> Spec:  # fmt: skip
     data: list[Spec] = []
     for name, one in curves.items():
         if not isinstance(one, str):
             for column, slot in enumerate(outcomes.slots):
                 row: Spec = {"curve": name, "slot": slot, "value": digits(one.curve.mean[column])}
-                if np.isfinite(one.curve.low[column]):
+                if name == banded and np.isfinite(one.curve.low[column]):
                     row |= {"low": digits(one.curve.low[column]), "high": digits(one.curve.high[column])}
                 data.append(row)
     for name, values in lines.items():
@@ -229,6 +234,7 @@ def _by_slot(
                "axis": {"values": list(outcomes.slots), "format": "d"}, "scale": {"nice": False}}
     y: Spec = {"field": "value", "type": "quantitative", "title": title, "scale": scale}
     colour: Spec = {"field": "curve", "type": "nominal", "title": None, "sort": drawn,
+                    "legend": {"title": None, "symbolType": "stroke", "symbolOpacity": 1},
                     "scale": {"domain": drawn, "range": [PALETTE[n % len(PALETTE)] for n in range(len(drawn))]}}
     layers: list[Spec] = [
         {
@@ -250,7 +256,7 @@ def _by_slot(
 
 
 def _rates(found: RetrieveStudy) -> Plate:
-    names = ["skipped", "empty", "truncated"]
+    names = list(_DRAWN)
     data: list[Spec] = [
         {"curve": name, "slot": slot, "value": digits(float(getattr(found.rates, name)[column]))}
         for name in names for column, slot in enumerate(found.outcomes.slots)

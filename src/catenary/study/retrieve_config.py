@@ -13,7 +13,8 @@ from catenary.study.config import Bos, Count
 class RetrieveConfig(BaseModel):
     """What is asked of which model, and how it is scored; stored with the result.
 
-    ``model`` is empty where an ``endpoint`` answers. ``resolve`` picks the sample count, up to ``samples``.
+    ``model`` is empty where an ``endpoint`` answers. ``resolve`` picks the sample count, up to ``samples``. With
+    ``chat`` auto a network continues the prompt as it stands, and an endpoint gets it as one turn of a chat.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -78,7 +78,7 @@ def make_scorer(config: RetrieveConfig, observer: Observer) -> Scorer:
     )  # fmt: skip
     observer.say(repr(model))
     return NetworkScorer(
-        model, _tokenizer(config, model), bos=config.bos, chat=config.chat, max_length=config.max_length,
+        model, _tokenizer(config, model), bos=config.bos, chat=config.chat == "on", max_length=config.max_length,
         max_new_tokens=config.max_new_tokens,
     )  # fmt: skip
 

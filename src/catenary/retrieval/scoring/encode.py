@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
 
-from catenary.errors import InvalidInput, invalid, unknown
+from catenary.errors import InvalidInput, invalid
 from catenary.retrieval.case import Case
 from catenary.text.tokenise import Bos, Opening, open_with, opening, tokenise_text
-
-Chat = Literal["auto", "on", "off"]
 
 _PROBE = "{prompt}"
 
@@ -54,26 +52,23 @@ class _Rendered:
 class Encoder:
     """Makes token ids of cases for one tokenizer."""
 
-    def __init__(self, tokenizer: Any, *, bos: Bos = "tokenizer", chat: Chat = "auto") -> None:
+    def __init__(self, tokenizer: Any, *, bos: Bos = "tokenizer", chat: bool = False) -> None:
         """Look at what the tokenizer adds.
 
         Args:
             tokenizer: of transformers, fast or slow.
             bos: ``tokenizer`` as it does, ``none``, or ``one``; there is never more than one. With a chat template,
                 ``tokenizer`` is what the template writes.
-            chat: whether prompts go into the chat template as one user turn; ``auto`` where there is a template.
+            chat: whether a prompt goes into the chat template as one user turn, or is text to be continued.
 
         Raises:
-            InvalidInput: unknown words, ``one`` without a BOS token, ``on`` without a template.
+            InvalidInput: unknown words, ``one`` without a BOS token, ``chat`` without a template.
         """
-        if chat not in get_args(Chat):
-            raise unknown("chat", str(chat), get_args(Chat))
-        has_template = bool(getattr(tokenizer, "chat_template", None))
-        if chat == "on" and not has_template:
-            raise invalid("chat", "can be 'on' only with a tokenizer that has a chat template", "none", "use off")
+        if chat and not getattr(tokenizer, "chat_template", None):
+            raise invalid("chat", "can be on only with a tokenizer that has a chat template", "none", "use off")
         self.tokenizer = tokenizer
         self.bos = bos
-        self.chat = has_template and chat != "off"
+        self.chat = chat
         before = opening(tokenizer, bos)
         self.opening = Opening(bos, (), 0, before.dropped) if self.chat and bos == "tokenizer" else before
 

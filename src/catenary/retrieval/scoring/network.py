@@ -15,7 +15,7 @@ from catenary.provenance import versions
 from catenary.retrieval.case import Case
 from catenary.retrieval.scoring.alone import logp_alone, score_alone
 from catenary.retrieval.scoring.cached import score_cached
-from catenary.retrieval.scoring.encode import Chat, Encoded, Encoder
+from catenary.retrieval.scoring.encode import Encoded, Encoder
 from catenary.retrieval.scoring.ending import Ending, end_tokens
 from catenary.retrieval.scoring.forward import Unforkable
 from catenary.retrieval.scoring.query import Query
@@ -38,7 +38,7 @@ class NetworkScorer:
     has_logp = True
 
     def __init__(
-        self, model: Model, tokenizer: Any, *, bos: Bos = "tokenizer", chat: Chat = "auto",
+        self, model: Model, tokenizer: Any, *, bos: Bos = "tokenizer", chat: bool = False,
         max_length: int | None = None, max_new_tokens: int = 40, route: Route | None = None,
     ) -> None:  # fmt: skip
         """Prepare a network.
