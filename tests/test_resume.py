@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +145,12 @@ def test_a_unit_is_told_apart_by_all_that_decides_it(tmp_path: Path) -> None:
     assert [float(one()[0]) for one in calls] == [1, 2, 3, 4, 5, 6]
     assert [float(one()[0]) for one in calls] == [1, 2, 3, 4, 5, 6]
     assert made == [6]
+    records = [
+        Finished(tmp_path, identity).record("a", fed, lambda: {"made": float(make()[0])}, net=net)["made"]
+        for identity, fed, net in (({"w": 1}, windows, 0), ({"w": 2}, windows, 0), ({"w": 1}, other, 0),
+                                   ({"w": 1}, windows, 1), ({"w": 1}, windows, 0))
+    ]  # fmt: skip
+    assert records == [7, 8, 9, 10, 7]
 
 
 def test_strengths_come_back_from_json_number_for_number() -> None:
@@ -153,6 +160,7 @@ def test_strengths_come_back_from_json_number_for_number() -> None:
     from catenary.measure.strengths import measure_strengths
 
     found = measure_strengths(ct.load("preset:toy", vocabulary=16), random_windows(16, 2, 0))
+    found = replace(found, statements=("One thing.",))
     again = Strengths.from_dict(json.loads(json.dumps(found.to_dict())))
     assert (again.rows, again.sum_errors, again.label) == (found.rows, found.sum_errors, found.label)
     assert again.to_dict() == found.to_dict()

@@ -101,7 +101,7 @@ def test_memory_of_long_contexts_is_linear(kind: str) -> None:
 
 
 def test_the_estimate_counts_the_passes_of_the_output() -> None:
-    """One for each entry of the output by the exact method, one for an answer; and a vocabulary matrix that is drawn."""
+    """One for each entry of the output by the exact method, one for an answer; the vocabulary matrix is drawn."""
     source = find_source(CONFIG)
     width, vocabulary = source.architecture.width, source.architecture.vocabulary
     passes = {
