@@ -108,7 +108,7 @@ def test_single_groups_are_the_operator(kernel: Kernel) -> None:
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
 def test_rows_sum_to_one_and_gradients_are_kept(kernel: Kernel) -> None:
     averages = positions(kernel, GROUPED)
-    np.testing.assert_allclose(averages.rows.mass.sum(axis=1), 1, rtol=1e-13)
+    np.testing.assert_allclose(averages.forward.rows.mass.sum(axis=1), 1, rtol=1e-13)
     ones = Pairs(np.ones((28, 28)), np.ones(28))
     np.testing.assert_allclose(averages.average(ones).full.matrix, 1, rtol=1e-12)
     sent = averages.adjoint(ones).full.matrix
@@ -205,6 +205,44 @@ def test_distances_against_sums_over_tokens(kernel: str) -> None:
         np.testing.assert_allclose(convolution.both_moved @ x(even), moved, rtol=1e-10)
         rest = ((middle - np.abs(apart) / 2) * weights).sum()
         assert rest == pytest.approx(convolution.unit)
+
+
+@pytest.mark.parametrize("sizes", [GROUPED.sizes, np.ones(19)], ids=["groups", "singles"])
+def test_tilted_adjoints_are_those_of_gradients_with_their_fall(sizes: np.ndarray) -> None:
+    """Known times e^{t(L-q)} per token, gradients pass through A_qk e^{t(q-k)}; forward averages stay as they are."""
+    grid, tilt, kernel = Grid(sizes), 0.045, Alibi(0.05)
+    members, averages = Members(grid), positions(kernel, grid, tilt)
+    x, dense = smooth(grid, 2.0), operator(kernel, grid.length).dense()
+    factor = np.exp(tilt * np.arange(grid.length - 1.0, -1, -1))
+    full = members.apart(x)
+    sent = factor[:, None] * (dense.T @ (full / factor / factor[:, None]) @ dense) * factor
+    half = factor[:, None] * (dense.T @ (full / factor / factor[:, None])) * factor
+    found = averages.adjoint(x)
+    rel = 0.02 if (sizes > 1).any() else 1e-12
+    np.testing.assert_allclose(found.full.matrix, members.different(sent), rtol=rel)
+    np.testing.assert_allclose(found.full.same, members.same(sent), rtol=rel)
+    np.testing.assert_allclose(found.half.matrix, members.different(half), rtol=2 * rel, atol=rel * half.max())
+    forward, plain = averages.average(x), positions(kernel, grid).average(x)
+    np.testing.assert_array_equal(forward.full.matrix, plain.full.matrix)
+
+
+def test_tilted_distances_are_those_of_a_gentler_slope_that_gains() -> None:
+    lags, v, tilt = lags_up_to(60), np.arange(900), 0.27
+    tilted, a = decaying(0.3, lags, tilt), (1 - np.exp(-0.3)) * np.exp(-(0.3 - tilt) * v)
+    even = np.concatenate(([0.0], lags))
+
+    def x(distance: np.ndarray) -> np.ndarray:
+        return np.interp(np.abs(distance), even, np.exp(-even / 9) + (even == 0))
+
+    apart = v[:, None] - v
+    weights = a[:, None] * a
+    both = [(weights * x(at + apart)).sum() for at in even]
+    np.testing.assert_allclose(tilted.both @ x(even), both, rtol=1e-9)
+    moved = [(weights * np.abs(apart) / 2 * x(at + apart)).sum() for at in even]
+    np.testing.assert_allclose(tilted.both_moved @ x(even), moved, rtol=1e-7)
+    signed = np.concatenate((-lags[::-1], [0.0], lags))
+    np.testing.assert_allclose(tilted.half @ x(even), [a @ x(at - v) for at in signed], rtol=1e-9)
+    np.testing.assert_allclose(tilted.half_moved @ x(even), [a @ (v / 2 * x(at - v)) for at in signed], rtol=1e-7)
 
 
 def test_means_over_wide_groups_against_their_members() -> None:

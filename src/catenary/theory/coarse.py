@@ -37,12 +37,15 @@ TOLD, SETTLED = 12.0, 4.0
 """Memories of the gentlest slope behind the last position that are told apart, and so many more to be rid of the start.
 The energy falls by 1e-7 in the first six, of 8 slopes 2^-1 to 2^-8 and 24 layers."""
 
+TILT = 0.9
+"""Share of the gentlest slope: energies fall as its square, but for powers of the distance. With all of it the kernel
+would not decay, and geometric sums lose digits."""
+
 NEARING = 0.1
 """Largest size of a group over its distance from the end, beside state spaces: their states show there."""
 
-FAINT = 1e-6
-"""Where some energies of decays alone come out negative (pairs by distance subtract; BLOOM's do below 1e-10 of the
-largest), those below this share of the largest are continued too."""
+SETTLING = 8, 1.3
+"""Single positions and growth of groups at a start that only has to be got rid of."""
 
 
 def coarse_energies(
@@ -58,8 +61,8 @@ def coarse_energies(
     Tokens enter only through the probability that two of them are equal; ids need the exact recursion. Where windows
     do not reach the last position in as many steps as there are layers, the value is exactly 0. Where all heads decay
     with the distance, positions more than ``TOLD`` memories of the gentlest slope back have the energy there,
-    exponentially continued; where rounding leaves negative ones, so have all before the last one below ``FAINT`` of the
-    largest. Chunks beside the whole past are known at some positions of some chunks (``chunked_energies``). Derived here.
+    exponentially continued, and at least the smallest normal number. Chunks beside the whole past are known at some
+    positions of some chunks (``chunked_energies``). Derived here.
 
     Args:
         architecture: as for ``birth_energies``.
@@ -71,7 +74,9 @@ def coarse_energies(
     """
     held = length if grid is not None else int(min(length, remembered(architecture)))
     if held < length:
-        near = coarse_energies(architecture, held, repeat_probability, coupling, finite_width)
+        head, ratio = SETTLING
+        grid = make_grid(kernels(architecture), held, head=head, ratio=ratio, tilted=True)
+        near = coarse_energies(architecture, held, repeat_probability, coupling, finite_width, grid)
         return _continued(near, length, memory(architecture))
     chunk = told_chunk(architecture, kernels(architecture), length) if grid is None else None
     if chunk is not None and kernels(architecture) == {Chunk(chunk)}:
@@ -87,29 +92,28 @@ def coarse_energies(
     grid = grid or _grid(architecture, reached, carried or None)
     check_coarse_cost(architecture, grid.sizes.size, length)
     start = coarse_start(architecture, grid, repeat_probability)
-    positions_of = cache(lambda kernel: positions(kernel, grid))
+    leaning = tilt(architecture, grid.length)
+    positions_of = cache(lambda kernel: positions(kernel, grid, leaning))
     values = birth_energies(architecture, start, mixers(architecture, positions_of, coupling, finite_width, merged))
     energies = grid.spread(values)
-    if np.isfinite(memory(architecture)) and energies.min() <= 0:
-        return _continued(energies, length, memory(architecture))
+    if leaning > 0:
+        energies *= np.exp(-2 * leaning * np.arange(grid.length - 1.0, -1.0, -1.0))
     return np.concatenate((np.zeros(length - reached), energies))
 
 
 def _grid(architecture: Architecture, length: int, carried: float | None) -> Grid:
     nearing = NEARING if has_state_space(architecture) else np.inf
-    tail = TAIL + convolved(architecture)
-    return make_grid(kernels(architecture), length, carried, tail=tail, nearing=nearing)
+    tail, tilted = TAIL + convolved(architecture), tilt(architecture, length) > 0
+    return make_grid(kernels(architecture), length, carried, tail=tail, nearing=nearing, tilted=tilted)
 
 
 def _continued(near: Float64[np.ndarray, " n"], length: int, scale: float) -> Float64[np.ndarray, " L"]:
-    """Energies of the last positions with the first ones, and all before, continued exponentially."""
-    faint = np.flatnonzero(near < FAINT * near.max()) if near.min() <= 0 else np.empty(0)
-    told = int(faint[-1]) + 1 if faint.size else 0
-    first = max(told, near.size - int(TOLD * scale))
+    """Energies of the last positions, and before them those ``TOLD`` memories back exponentially continued."""
+    first = near.size - int(TOLD * scale)
     scale = min(scale, near.size - 2 - first)
     rate = np.log(near[first + int(scale)] / near[first]) / int(scale)
-    before = np.arange(near.size - length - first, 0)
-    return np.concatenate((near[first] * np.exp(rate * before), near[first:]))
+    before = np.exp(np.log(near[first]) + rate * np.arange(near.size - length - first, 0))
+    return np.maximum(np.concatenate((before, near[first:])), np.finfo(np.float64).tiny)
 
 
 def coarse_start(architecture: Architecture, grid: Grid, repeat_probability: float = 0.0) -> Start:
@@ -142,6 +146,12 @@ def memory(architecture: Architecture) -> float:
     slopes = {kernel.slope if isinstance(kernel, Alibi) else 0.0 for kernel in kernels(architecture)}
     alone = not any(layer.recurrences for layer in architecture.layers)
     return 1 / min(slopes) if alone and slopes and min(slopes) > 0 else np.inf
+
+
+def tilt(architecture: Architecture, length: int) -> float:
+    r"""Gradients are known times \(e^{t(L-j)}\) per token; t is 0 but where all heads decay."""
+    longest = memory(architecture)
+    return TILT / longest if length > longest else 0.0
 
 
 def remembered(architecture: Architecture) -> float:

@@ -73,8 +73,12 @@ class GroupRows(Protocol):
         ...
 
 
-def rows(kernel: Kernel, grid: Grid) -> GroupRows:
-    """The kernel's rows on a grid; ``NotApplicable`` for an unknown kernel."""
+def rows(kernel: Kernel, grid: Grid, tilt: float = 0.0) -> GroupRows:
+    r"""The kernel's rows on a grid; ``NotApplicable`` for an unknown kernel.
+
+    With a ``tilt`` t below all slopes, decays' rows are \(A_{qk}e^{t(q-k)}\): what gradients see that are known times
+    \(e^{t(L-q)}\) per token.
+    """
     none, past = Edge.still(grid, np.zeros(grid.sizes.size)), Edge.moving(grid, 0)
     match kernel:
         case Causal():
@@ -89,7 +93,7 @@ def rows(kernel: Kernel, grid: Grid) -> GroupRows:
         case Alibi(slope) if slope * grid.length < NO_DECAY:
             return rows(Causal(), grid)
         case Alibi(slope):
-            return Decays(grid, slope)
+            return Decays(grid, slope, tilt)
     raise NotApplicable(f"no groups are known for the attention kernel {type(kernel).__name__}")
 
 
@@ -226,10 +230,14 @@ class Runs:
 @final
 @dataclass(frozen=True, eq=False)
 class Decays:
-    r"""ALiBi: \(A_{qk} = r^{q-k}/Z_q\), \(r = e^{-m}\). Sums over the members of groups are geometric series."""
+    r"""ALiBi: \(A_{qk} = r^{q-k}/Z_q\), \(r = e^{-m}\). Sums over the members of groups are geometric series.
+
+    With a ``tilt`` t, \(A_{qk}e^{t(q-k)}\).
+    """
 
     grid: Grid
     slope: float
+    tilt: float = 0.0
 
     @cached_property
     def counts(self) -> Vector:
@@ -241,10 +249,15 @@ class Decays:
         """Z, of the mean of its row."""
         return np.asarray(_decay_mass(self.grid.sizes, self.slope).sum(axis=1))
 
+    @property
+    def _left(self) -> float:
+        """How fast the rows decay."""
+        return self.slope - self.tilt
+
     @cached_property
     def mass(self) -> Matrix:
         """Attention that a query of group Q pays to group h."""
-        return np.asarray(_decay_mass(self.grid.sizes, self.slope) / self._sums[:, None])
+        return np.asarray(_decay_mass(self.grid.sizes, self._left) / self._sums[:, None])
 
     @cached_property
     def own(self) -> Vector:
@@ -255,9 +268,9 @@ class Decays:
     def paid(self) -> Recursion:
         """``mass``, to multiply with."""
         n = self.grid.sizes
-        one = _geometric(self.slope, n)
-        out = math.exp(-self.slope) * one / (n * self._sums)
-        return Recursion(out, self.mass.diagonal().copy(), np.exp(-self.slope * n), one)
+        one = _geometric(self._left, n)
+        out = math.exp(-self._left) * one / (n * self._sums)
+        return Recursion(out, self.mass.diagonal().copy(), np.exp(-self._left * n), one)
 
     @cached_property
     def received(self) -> Recursion:
@@ -276,11 +289,11 @@ class Decays:
 
     @cached_property
     def _forward(self) -> DecaySums:
-        return DecaySums(self.grid.sizes, self.slope)
+        return DecaySums(self.grid.sizes, self._left)
 
     @cached_property
     def _backward(self) -> DecaySums:
-        return DecaySums(self.grid.sizes[::-1], self.slope)
+        return DecaySums(self.grid.sizes[::-1], self._left)
 
 
 @final

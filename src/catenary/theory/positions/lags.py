@@ -65,7 +65,7 @@ class Convolution:
         one_moved: measure \(a_v v/2\).
         two_moved: measure of \(u - v\) times \(|u-v|/2\), where the middle moves by that.
         unit: how far the average over groups moves a middle.
-        slope: of a decay.
+        slope: of a decay, as it is known.
     """
 
     lags: Lags
@@ -127,31 +127,33 @@ class Convolution:
         return folded
 
 
-def decaying(slope: float, lags: Lags) -> Convolution:
-    r"""ALiBi: \(a_v = (1-r)r^v\), \(r = e^{-m}\)."""
-    r = math.exp(-slope)
-    one, two = 1 / (1 - r), 1 / (1 - r**2)
-    first, second = r / (1 - r) ** 2, r * (1 + r) / (1 - r) ** 3
+def decaying(slope: float, lags: Lags, tilt: float = 0.0) -> Convolution:
+    r"""ALiBi: \(a_v = (1-r)r^v\), \(r = e^{-m}\); \((1-r)(re^t)^v\) for gradients with a ``tilt`` t < m."""
+    whole, slope = slope, slope - tilt
+    r, lost = math.exp(-slope), -math.expm1(-slope)
+    gain = math.expm1(-whole) / math.expm1(-slope)
+    one, two = gain / lost, gain**2 / (lost * (1 + r))
+    first, second = r / lost**2, r * (1 + r) / lost**3
 
     def half(z: Ramped) -> Ramped:
-        return np.asarray(one * np.exp(-slope * (np.maximum(z, 0) + 1)) + np.maximum(-z, 0))
+        return np.asarray(one * np.exp(-slope * (np.maximum(z, 0) + 1)) + gain * np.maximum(-z, 0))
 
     def both(z: Ramped) -> Ramped:
-        return np.asarray(two * np.exp(-slope * (np.abs(z) + 1)) + np.maximum(-z, 0))
+        return np.asarray(two * np.exp(-slope * (np.abs(z) + 1)) + gain**2 * np.maximum(-z, 0))
 
     def half_moved(z: Ramped) -> Ramped:
         beyond = np.maximum(z, 0)
         past = np.exp(-slope * beyond) * (beyond * first + second)
-        return np.asarray((1 - r) / 2 * (past + np.maximum(-z, 0) * first))
+        return np.asarray(gain * lost / 2 * (past + np.maximum(-z, 0) * first))
 
     def both_moved(z: Ramped) -> Ramped:
         beyond = np.abs(z)
         past = np.exp(-slope * beyond) * (beyond * first + second)
-        return np.asarray((1 - r) / (1 + r) / 2 * (past + 2 * np.maximum(-z, 0) * first))
+        return np.asarray(gain**2 * lost / (1 + r) / 2 * (past + 2 * np.maximum(-z, 0) * first))
 
-    moved = Measure(half_moved, r / (1 - r) / 2), Measure(both_moved, r / (1 - r**2))
-    measures = Measure(half), Measure(both), *moved
-    return Convolution(lags, ABOVE_DECAY / slope, *measures, r**2 / (1 - r**2), slope)
+    moved = Measure(half_moved, gain * r / lost / 2), Measure(both_moved, gain**2 * r / (lost * (1 + r)))
+    measures = Measure(half, gain), Measure(both, gain**2), *moved
+    return Convolution(lags, ABOVE_DECAY / slope, *measures, r**2 / (lost * (1 + r)), slope)
 
 
 def sliding(width: int, lags: Lags) -> Convolution:
