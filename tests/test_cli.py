@@ -14,7 +14,7 @@ from catenary.cli.app import main
 
 VERBS = (
     "profile", "predict", "atlas", "measure", "pathways", "rollout", "strengths", "boundaries", "compare",
-    "report", "doctor", "order",
+    "report", "doctor", "order", "evolve", "learn",
 )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def rollout_measured(settings: Mapping[str, Any], observer: Observer) -> Finding
     length = windows.ids.shape[1]
     strengths = np.array(measure_strengths(network, windows).values())
     content = measure_content(network, windows).diagonal
-    measured = _influences(network, windows, observer)
+    measured = influences(network, windows, observer)
     with counting(observer, "rollouts", 2 * len(windows)) as progress:
         rolled = {
             f"{ROLLED}, {name}": norms(
@@ -83,7 +83,7 @@ def _windows(settings: Mapping[str, Any], network: Any) -> Windows:
     )  # fmt: skip
 
 
-def _influences(network: Any, windows: Windows, observer: Observer) -> dict[str, Curves]:
+def influences(network: Any, windows: Windows, observer: Observer) -> dict[str, Curves]:
     r"""\(p\|\partial\log p/\partial e_j\|\), p the largest probability, and \(\|J_j\|_F\), by window."""
     answers, sure = likeliest(network, windows)
     with counting(observer, "influence", 2 * len(windows)) as progress:

@@ -44,7 +44,7 @@ def rollout_published(settings: Mapping[str, Any], observer: Observer) -> Findin
     rows["mpt-7b, mean content, as run"] = roll(stored, "mpt-7b", content="mean", only_first_heads=True)
     rows["mpt-7b, all content"] = roll(stored, "mpt-7b", content="all")
     rows["mpt-7b, all content as logits"] = roll(stored, "mpt-7b", content="all", scaled=True)
-    readings = (*_shape(stored, rows), *_slips(rows), *_depth(settings))
+    readings = (*_shape(stored, rows), *_slips(rows), *by_depth(settings))
     names = ("mpt-7b", "mpt-7b, no residual", "mpt-7b, no slopes", "mpt-7b, all content")
     chart = lines(
         [(name, [(j + 1.0, float(v)) for j, v in enumerate(rows[name]) if v > 1e-12]) for name in names],
@@ -133,7 +133,7 @@ def _uniform_strength(slopes: Any, layers: int, strength: float) -> Row:
     return rollout_row([made] * layers, Constant(strength).strengths(layers))
 
 
-def _depth(settings: Mapping[str, Any]) -> Iterator[Reading]:
+def by_depth(settings: Mapping[str, Any]) -> Iterator[Reading]:
     """All but the first token's share against depth, for strengths that decay as (t+1)^-beta."""
     length, depths = int(settings["short"]), list(map(int, settings["depths"]))
     made = head_mean([Head()], length)
