@@ -180,3 +180,13 @@ def test_a_wide_cap_and_a_deep_sink_change_nothing() -> None:
     for law in (RowLaw(softcap=1e4, total=3.0), RowLaw(sink=-25.0)):
         for name in ("mean", "second", "response", "key"):
             np.testing.assert_allclose(getattr(softmax_moments(n, u, law), name), getattr(plain, name), rtol=1e-6)
+
+
+@pytest.mark.parametrize("scores", [Scores(0.13, 64), Scores(2.7, None), Scores(10.7, 128), Scores(30.0, 128)], ids=str)
+def test_many_counts_through_few(scores: Scores) -> None:
+    """Polynomials in ln n from n = 8 on, against the quadrature at each count."""
+    counts = np.unique(np.round(np.exp(np.linspace(0, np.log(1e6), 120))))
+    assert (counts >= 8).sum() > 60
+    many = MomentTable.build(scores, counts).logs
+    pieces = [MomentTable.build(scores, counts[at : at + 20]).logs for at in range(0, counts.size, 20)]
+    np.testing.assert_allclose(many, np.concatenate(pieces, axis=1), atol=3e-7)

@@ -15,6 +15,11 @@ from catenary.theory.attention.moments import LARGEST, RowLaw, SoftmaxMoments, s
 from catenary.theory.attention.scores import Scores, query_norms, sink_logits
 from catenary.theory.positions.pairs import Pairs, Vector
 
+Logs = Float64[np.ndarray, "4 n nodes"]
+
+SMOOTH_FROM, SMOOTH_NODES = 8.0, 24
+"""Moments without a sink are smooth in the logarithm of the count: 1e-8 from 8 on, to a million, with so many nodes."""
+
 NEGLIGIBLE = 1e-6
 """Variance below which the limit u -> 0 is closer than rounding lets the difference m_2 - p^2 come."""
 
@@ -127,7 +132,7 @@ class MomentTable:
     """
 
     largest: float
-    logs: Float64[np.ndarray, "4 n nodes"]
+    logs: Logs
 
     @classmethod
     def build(cls, scores: Scores, counts: Vector, largest: float | None = None) -> MomentTable:
@@ -139,30 +144,12 @@ class MomentTable:
                 f"attention-logit variance {largest:.3g} at birth is beyond the strong coupling, which stops at "
                 f"{LARGEST / stretch:.3g}; coupling='uniform' ignores the logits"
             )
-        nodes = nodes_for(largest)
         if largest < NEGLIGIBLE:
-            return cls(largest, np.zeros((4, counts.size, nodes)))
+            return cls(largest, np.zeros((4, counts.size, nodes_for(largest))))
         # Many rows of a window see the same number of tokens.
         kinds, kind = np.unique(counts, return_inverse=True)
-        logs = np.zeros((4, kinds.size, nodes))
-        n = np.maximum(kinds, 1 if scores.sink is not None else 2)[:, None]
-        u = largest * _nodes(nodes)
-        total = max(scores.variance, largest)
-        moments = row_moments(scores, n[:, 0], u)
-        p, shared = moments.mean, 1 - u / total
-        # Own parts of the logits scatter the weights, and beside a sink what they share scatters their sum.
-        own, whole = 1 - 2 * p + n * p**2, (1 - n * p) ** 2
-        scatter = n * (moments.second - p**2)
-        of_sum = n * moments.second + n * (n - 1) * moments.pair - (n * p) ** 2
-        first = (1 - shared) * n * p**2 * (u * own + (total - u) * whole)
-        first += shared * (n * p) ** 2 * whole * (total * shared + u / n)
-        logs[0] = np.log(((1 - shared) * scatter + shared * of_sum * (scores.sink is not None)) / first)
-        slope = (1 - shared) * moments.key + shared * moments.whole
-        logs[1] = np.log(slope / (p**2 * ((1 - shared) * own + shared * whole)))
-        logs[2] = np.log(moments.response / (p * (1 - p)))
-        logs[3] = np.log(n * p)
-        if scores.sink is None:
-            logs[:, kinds <= 1] = 0.0
+        many = scores.sink is None and (kinds >= SMOOTH_FROM).sum() > 2 * SMOOTH_NODES
+        logs = _of_few(scores, kinds, largest) if many else _logs(scores, kinds, largest)
         return cls(largest, logs[:, kind])
 
     def at(self, u: Vector) -> RowMoments:
@@ -170,14 +157,55 @@ class MomentTable:
         nodes = self.logs.shape[2]
         if self.largest == 0:
             return RowMoments(*np.ones((4, u.size)))
-        gap = (u / self.largest)[:, None] - _nodes(nodes)
-        exact = gap == 0
-        gap[exact] = 1.0
-        parts = _barycentric_weights(nodes) / gap
-        parts[exact.any(axis=1)] = 0.0
-        parts[exact] = 1.0
-        parts /= parts.sum(axis=1, keepdims=True)
-        return RowMoments(*np.exp((parts * self.logs).sum(axis=2)))
+        return RowMoments(*np.exp((_between_nodes(u / self.largest, nodes) * self.logs).sum(axis=2)))
+
+
+def _logs(scores: Scores, kinds: Vector, largest: float) -> Logs:
+    """The table's logarithms for rows of these counts."""
+    nodes = nodes_for(largest)
+    logs = np.zeros((4, kinds.size, nodes))
+    n = np.maximum(kinds, 1 if scores.sink is not None else 2)[:, None]
+    u = largest * _nodes(nodes)
+    total = max(scores.variance, largest)
+    moments = row_moments(scores, n[:, 0], u)
+    p, shared = moments.mean, 1 - u / total
+    # Own parts of the logits scatter the weights, and beside a sink what they share scatters their sum.
+    own, whole = 1 - 2 * p + n * p**2, (1 - n * p) ** 2
+    scatter = n * (moments.second - p**2)
+    of_sum = n * moments.second + n * (n - 1) * moments.pair - (n * p) ** 2
+    first = (1 - shared) * n * p**2 * (u * own + (total - u) * whole)
+    first += shared * (n * p) ** 2 * whole * (total * shared + u / n)
+    logs[0] = np.log(((1 - shared) * scatter + shared * of_sum * (scores.sink is not None)) / first)
+    slope = (1 - shared) * moments.key + shared * moments.whole
+    logs[1] = np.log(slope / (p**2 * ((1 - shared) * own + shared * whole)))
+    logs[2] = np.log(moments.response / (p * (1 - p)))
+    logs[3] = np.log(n * p)
+    if scores.sink is None:
+        logs[:, kinds <= 1] = 0.0
+    return logs
+
+
+def _of_few(scores: Scores, kinds: Vector, largest: float) -> Logs:
+    """``_logs`` of many counts: from ``SMOOTH_FROM`` on polynomials in ln n through as many as ``SMOOTH_NODES``."""
+    small, others = kinds[kinds < SMOOTH_FROM], np.log(kinds[kinds >= SMOOTH_FROM])
+    first, last = float(others[0]), float(others[-1])
+    at = first + (last - first) * _nodes(SMOOTH_NODES)
+    found = _logs(scores, np.concatenate((small, np.exp(at))), largest)
+    weights = _between_nodes((others - first) / (last - first), SMOOTH_NODES)
+    smooth = np.einsum("kn,mnu->mku", weights, found[:, small.size :])
+    return np.concatenate((found[:, : small.size], smooth), axis=1)
+
+
+def _between_nodes(x: Vector, count: int) -> Float64[np.ndarray, "x nodes"]:
+    """Weights of the values at ``_nodes`` of (0, 1) in the polynomial through them at x (barycentric form)."""
+    gap = x[:, None] - _nodes(count)
+    exact = gap == 0
+    gap[exact] = 1.0
+    parts = _barycentric_weights(count) / gap
+    parts[exact.any(axis=1)] = 0.0
+    parts[exact] = 1.0
+    parts /= parts.sum(axis=1, keepdims=True)
+    return parts
 
 
 def row_moments(scores: Scores, counts: Vector, variances: Float64[np.ndarray, " U"]) -> SoftmaxMoments:
