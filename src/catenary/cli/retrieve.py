@@ -22,6 +22,7 @@ BUDGET = Annotated[
 
 - `catenary retrieve ./my-model --task key-value --task-option pairs=20`
 - `catenary retrieve ./my-model --task facts --samples 60 --budget 30`
+- `catenary retrieve ./my-model --task facts --samples 60 --link 60`
 - `catenary retrieve ./my-model --resolve 0.05 --samples 500 --chat off`
 - `catenary retrieve --endpoint http://localhost:8000/v1 --endpoint-model my-model` (key in OPENAI_API_KEY)
 """
@@ -38,6 +39,9 @@ def retrieve(
     template: Annotated[str | None, typer.Option("--template", help="The prompt's wording: a file.")] = None,
     length: Annotated[int | None, typer.Option("--length", "-L", min=1, help="Of a haystack, in tokens.")] = None,
     samples: Annotated[int, typer.Option("--samples", min=1, help="Samples; with --resolve at most so many.")] = 60,
+    link: Annotated[
+        int, typer.Option("--link", min=0, help="Held-out prompts to read predictors of the curve from; 60 are enough.")
+    ] = 0,
     positions: Annotated[int, typer.Option("--positions", min=1, help="Slots of the fact, evenly spread.")] = 10,
     resolve: Annotated[
         float | None, typer.Option("--resolve", help="Difference of two positions to be seen; picks the sample count.")
@@ -71,13 +75,15 @@ def retrieve(
 ) -> None:
     """Score how well a model uses a fact, by where in the prompt it stands; every sample visits every position.
 
-    Writes a page with the curves, their bands and a verdict, the outcomes as JSON and CSV, and each finished sample,
-    from which a stopped run resumes.
+    Writes a page with the curves, their bands and a verdict, what an order of documents gains, the outcomes as JSON and
+    CSV, and each finished sample, from which a stopped run resumes. With --link also which predictors go with the
+    curve.
     """
     given = dict(locals())
     from catenary.cli.findings import show_finding
     from catenary.cli.profile import folder_name
     from catenary.page.retrieve import retrieve_exhibit
+    from catenary.page.retrieve_sections import sections_of
     from catenary.retrieval.records import write_outcomes
     from catenary.store import make_folder
     from catenary.study.config import validated
@@ -96,7 +102,8 @@ def retrieve(
     with observing(quiet) as observer:
         found = study_retrieve(config, folder, observer, budget_minutes=budget)
     write_outcomes(found.outcomes, folder / "outcomes.json")
-    exhibit = retrieve_exhibit(found, config.metric, record, smallest=resolve, seed=seed)
+    sections = sections_of(found, config.metric, seed)
+    exhibit = retrieve_exhibit(found, config.metric, record, smallest=resolve, seed=seed, sections=sections)
     show_finding(exhibit, folder, json=json)
 
 

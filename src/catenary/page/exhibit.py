@@ -40,6 +40,15 @@ class Plate:
 
 
 @dataclass(frozen=True, eq=False)
+class Table:
+    """A further table of a page: what it holds, its columns, and its cells as text."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Exhibit:
     """What one verb found.
 
@@ -54,6 +63,7 @@ class Exhibit:
         data: every number behind the figures, one row each, with ``fields`` as names.
         parameters: what it was computed from, as JSON values.
         results: what was found, as JSON values.
+        tables: more tables, below the first.
     """
 
     name: str
@@ -70,10 +80,13 @@ class Exhibit:
     data: Sequence[Sequence[float | int | str | None]]
     parameters: Mapping[str, Any]
     results: Mapping[str, Any]
+    tables: tuple[Table, ...] = ()
 
     def text(self) -> str:
         """Verdict, numbers and table as lines for a terminal."""
         parts = [self.verdict, *self.notes, "", align(self.numbers), "", align((self.columns, *self.rows))]
+        for table in self.tables:
+            parts += ["", table.caption, align((table.columns, *table.rows))]
         return "\n".join(parts)
 
     def record(self) -> dict[str, Any]:

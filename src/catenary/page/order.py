@@ -33,7 +33,7 @@ def order_exhibit(advice: Advice, parameters: Mapping[str, Any]) -> Exhibit:
     ]  # fmt: skip
     if advice.gains is not None:
         plates.append(
-            Plate("gains", _gains(advice.gains), advice.verdict.words,
+            Plate("gains", gains_chart(advice.gains), advice.verdict.words,
                   "Held-out gain of each order over documents in an order that tells nothing, by the retriever's "
                   "strength d'; bars are 95 % over samples.")
         )  # fmt: skip
@@ -101,7 +101,8 @@ def _slots(advice: Advice) -> Spec:
     return framed({"description": "score by slot", "params": [], "layer": layers}, data, width=720, height=260)
 
 
-def _gains(gains: Gains) -> Spec:
+def gains_chart(gains: Gains) -> Spec:
+    """Gain of each order with its interval, by the retriever's strength."""
     names = list(gains.gain)
     retrievers = [separation_name(d) for d in gains.separations]
     data: list[Spec] = [

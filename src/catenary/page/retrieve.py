@@ -12,7 +12,7 @@ from jaxtyping import Float64
 from catenary.charts import Spec, framed
 from catenary.drawing import PALETTE, digits
 from catenary.errors import InvalidInput
-from catenary.page.exhibit import Exhibit, Plate
+from catenary.page.exhibit import Exhibit, Plate, Table
 from catenary.reading import finite, number
 from catenary.retrieval.outcomes import METRICS, Outcomes
 from catenary.retrieval.scoring.metrics import Disagreement
@@ -28,13 +28,14 @@ WORDS = {"exact": "exact", "contains": "contains", "best_subspan": "best subspan
 
 @dataclass(frozen=True, eq=False)
 class Section:
-    """More about the same curve, from another measurement: its figures, sentences and numbers."""
+    """More about the same curve, from another measurement: its figures, sentences, numbers and tables."""
 
     name: str
     plates: tuple[Plate, ...] = ()
     notes: tuple[str, ...] = ()
     numbers: tuple[tuple[str, str], ...] = ()
     results: Mapping[str, Any] = field(default_factory=dict)
+    tables: tuple[Table, ...] = ()
 
 
 def retrieve_exhibit(
@@ -92,6 +93,7 @@ def retrieve_exhibit(
             "first_prompt": found.prompt, "notes": list(found.notes), "provenance": dict(outcomes.provenance),
             **{section.name: dict(section.results) for section in sections},
         },
+        tables=tuple(table for section in sections for table in section.tables),
     )  # fmt: skip
 
 

@@ -49,6 +49,12 @@ def held_out(task: Task, scored: int, prompts: int, slots: Sequence[int]) -> tup
     return tuple((scored + n, n % len(slots)) for n in range(prompts))
 
 
+def check_readable(scorer: Scorer) -> None:
+    """Refuse a black box, whose inside is not seen."""
+    if not hasattr(scorer, "encoder"):
+        raise NotApplicable("link: a black box shows neither gradients nor attention; give a MODEL to read it from")
+
+
 def read_held_out(
     task: Task,
     scorer: Scorer,
@@ -78,8 +84,7 @@ def read_held_out(
         InvalidInput: too few samples, or no prompt that can be read.
         NotApplicable: a black box, whose inside is not seen.
     """
-    if not scorer.has_logp or not hasattr(scorer, "encoder"):
-        raise NotApplicable("link: a black box shows neither gradients nor attention; give a MODEL to read it from")
+    check_readable(scorer)
     wanted = held_out(task, scored, prompts, slots)
     watch = observer or Silent()
     read: list[tuple[int, int, Readings]] = []

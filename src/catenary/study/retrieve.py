@@ -12,6 +12,7 @@ import numpy as np
 
 from catenary.errors import InvalidInput, invalid, unknown
 from catenary.retrieval.case import Task
+from catenary.retrieval.link.table import LinkTable
 from catenary.retrieval.outcomes import METRICS, Outcomes
 from catenary.retrieval.scoring.metrics import Disagreement, disagreements
 from catenary.retrieval.scoring.rates import Rates, rates
@@ -34,6 +35,8 @@ class RetrieveStudy:
         disagreed: generations on which the metrics are not of one mind.
         notes: sentences on what was left out, and why.
         prompt: the first sample's prompt as the model got it, its fact at the first position.
+        link: what held-out prompts show, None where none was asked for.
+        link_notes: sentences on held-out prompts that were left out.
     """
 
     outcomes: Outcomes
@@ -41,6 +44,8 @@ class RetrieveStudy:
     disagreed: tuple[Disagreement, ...]
     notes: tuple[str, ...]
     prompt: str
+    link: LinkTable | None = None
+    link_notes: tuple[str, ...] = ()
 
 
 def chosen_slots(slots: int, positions: int) -> tuple[int, ...]:

@@ -14,7 +14,8 @@ class RetrieveConfig(BaseModel):
     """What is asked of which model, and how it is scored; stored with the result.
 
     ``model`` is empty where an ``endpoint`` answers. ``resolve`` picks the sample count, up to ``samples``. With
-    ``chat`` auto a network continues the prompt as it stands, and an endpoint gets it as one turn of a chat.
+    ``chat`` auto a network continues the prompt as it stands, and an endpoint gets it as one turn of a chat. ``link``
+    is how many held-out prompts predictors are read from.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -26,6 +27,7 @@ class RetrieveConfig(BaseModel):
     task_options: Mapping[str, Any] = Field(default_factory=dict)
     length: Annotated[int, Field(ge=1)] | None = None
     samples: Count = 60
+    link: Annotated[int, Field(ge=0, le=100_000)] = 0
     positions: Annotated[int, Field(ge=1, le=1000)] = 10
     resolve: Annotated[float, Field(gt=0, le=10)] | None = None
     metric: Literal["exact", "contains", "best_subspan", "logp"] = "best_subspan"

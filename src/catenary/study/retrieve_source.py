@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from catenary.errors import MissingResource, invalid
 from catenary.retrieval.case import Task
 from catenary.retrieval.scoring.scorer import Scorer
+from catenary.study.link import check_readable, held_out, read_held_out
 from catenary.study.observer import Observer
-from catenary.study.retrieve import RetrieveStudy, score_samples
+from catenary.study.retrieve import RetrieveStudy, chosen_slots, score_samples
 from catenary.study.retrieve_config import RetrieveConfig
 
 if TYPE_CHECKING:
@@ -19,28 +22,42 @@ if TYPE_CHECKING:
 def study_retrieve(
     config: RetrieveConfig, folder: Path | None, observer: Observer, *, budget_minutes: float | None = None
 ) -> RetrieveStudy:
-    """Build scorer and task from a config, and score.
+    """Build scorer and task from a config, score, and read held-out prompts where a link is asked for.
 
     Raises:
-        InvalidInput: neither a model nor an endpoint, or both; and what models, endpoints, tasks and scoring refuse.
+        InvalidInput: neither a model nor an endpoint, or both; too few samples for a link; and what models, endpoints,
+            tasks and scoring refuse.
     """
     if bool(config.model) == bool(config.endpoint):
         raise invalid("MODEL", "or --endpoint must be given, one of them", (config.model, config.endpoint))
     scorer = make_scorer(config, observer)
     task = load_samples(config, scorer)
     observer.say(f"{task.name}: {len(task)} samples of {task.slots} slots")
-    return score_samples(
+    slots = chosen_slots(task.slots, config.positions)
+    if config.link:  # what cannot be read is refused before hours of scoring
+        check_readable(scorer)
+        held_out(task, config.samples, config.link, slots)
+    started = time.monotonic()
+    found = score_samples(
         task, scorer, folder, samples=config.samples, positions=config.positions, resolve=config.resolve,
         metric=config.metric, budget_minutes=budget_minutes, observer=observer,
         provenance={"config": config.model_dump(mode="json")},
     )  # fmt: skip
+    if not config.link:
+        return found
+    left = None if budget_minutes is None else max(budget_minutes - (time.monotonic() - started) / 60, 0.0)
+    table, notes = read_held_out(
+        task, scorer, folder, scored=config.samples, prompts=config.link, slots=slots, seed=config.seed,
+        budget_minutes=left, observer=observer,
+    )  # fmt: skip
+    return replace(found, link=table, link_notes=notes)
 
 
 def load_samples(config: RetrieveConfig, scorer: Scorer | None = None) -> Task:
     """The task of a config.
 
-    A task that makes its samples makes as many as are asked for, from the config's seed; of a file all are there. A
-    ``length`` is in tokens where the scorer is a network, else in characters.
+    A task that makes its samples makes as many as are asked for, and those held out for a link, from the config's
+    seed; of a file all are there. A ``length`` is in tokens where the scorer is a network, else in characters.
     """
     from catenary.retrieval.tasks import TASKS, load_task
 
@@ -53,7 +70,7 @@ def load_samples(config: RetrieveConfig, scorer: Scorer | None = None) -> Task:
         if "seed" in known:
             options.setdefault("seed", config.seed)
         if "count" in known and (known["count"] or kind.data not in options):
-            options.setdefault("count", config.samples)
+            options.setdefault("count", config.samples + config.link)
         encoder = getattr(scorer, "encoder", None)
         if config.length is not None and "tokens" in known and encoder is not None:
             options["tokens"] = encoder.count

@@ -154,7 +154,8 @@ def agree(curve: SlotCurve, table: LinkTable, seed: int = 0, resamples: int = RE
         agreements[name] = _agreement(name, target, found[name], halves, count, curve.binary, seed)
     rho = {name: spearman(target, values) for name, values in found.items()}
     differences = {
-        (a, b): _coefficient(rho[a] - rho[b], _certain(a, table)) for a in rho for b in rho if a != b
+        (a, b): _coefficient(rho[a] - rho[b], _certain(a, table) and _certain(b, table))
+        for a in rho for b in rho if a != b
     }  # fmt: skip
     for name in rho:
         if name != "edges":

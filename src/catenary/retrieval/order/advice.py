@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,6 +82,7 @@ def advise(
     separation: float = 1.0,
     separations: Sequence[float] = SEPARATIONS,
     seed: int = 0,
+    predicted: Mapping[str, SlotWeights] | None = None,
 ) -> Advice:
     """The order that a measured curve gives, and its held-out gains.
 
@@ -93,6 +94,7 @@ def advise(
         separation: d' of the retriever that the verdict is for; one of ``separations`` or added to them.
         separations: d' of the retrievers that gains are computed for.
         seed: of halves and bootstrap.
+        predicted: further orders to compare, from weights that did not come from these samples.
 
     Raises:
         InvalidInput: where ``documents`` and the scores disagree, for an unknown metric, or a curve of one slot.
@@ -113,7 +115,7 @@ def advise(
         verdict = _unreported(f"{few}, and {FEWEST} samples and 2 documents are needed")
     else:
         at = tuple(separations) if separation in separations else (*separations, separation)
-        gains = expected_gains(rows, count, sorted(at), seed=seed)
+        gains = expected_gains(rows, count, sorted(at), predicted, seed=seed)
         verdict = judge_order(gains, separation)
         notes += _elsewhere(gains, separation, verdict) + rows.lines()
     return Advice(
