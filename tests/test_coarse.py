@@ -18,9 +18,11 @@ from catenary.architecture import (
     Kernel,
     Layer,
     Prefix,
+    Sinusoid,
     Window,
     pre_norm,
 )
+from catenary.configs.sinusoid import fairseq_sinusoid
 from catenary.theory import coarse
 from catenary.theory.birth import exact_energies
 from catenary.theory.coarse import _continued as continued
@@ -31,6 +33,7 @@ from catenary.theory.positions.grid import Grid
 from catenary.theory.positions.groups import positions
 from catenary.theory.positions.pairs import Pairs, Singles
 from catenary.theory.positions.places import group_positions, make_grid
+from catenary.theory.ripple import channel_means, ripple
 
 STRONG = (2.5 / 256) ** 0.5  # logit variance (256 * std^2)^2 = 6.25
 
@@ -230,6 +233,24 @@ def test_windows_that_do_not_reach_the_last_token_give_zero() -> None:
     assert np.flatnonzero(energies)[0] == 1_000_000 - 58
     exact = exact_energies(architecture, embedded(architecture, equal(200)))
     np.testing.assert_allclose(energies[-200:], exact, rtol=1e-9)
+
+
+def test_sinusoids_ripple_from_token_to_token() -> None:
+    """Behind LayerNorms the mean over channels is lost, which changes by the token; groups show its mean only."""
+    gpt2, length = gpt2_like(), 300
+    embedding = replace(gpt2.embedding, position_std=0.0, sinusoid=fairseq_sinusoid(gpt2.width))
+    architecture = replace(gpt2, embedding=embedding, layers=gpt2.layers[:6])
+    exact = exact_energies(architecture, embedded(architecture, equal(length)))
+    found = coarse_energies(architecture, length)
+    alone = found / ripple(architecture, group_positions(length))
+    assert np.abs(np.sqrt(found / exact) - 1).max() < 0.002
+    assert np.abs(np.sqrt(alone / exact) - 1).max() > 0.005
+    # By sines and cosines of each angle, past where blocks join.
+    frequencies = 10_000 ** (-np.arange(8) / 7)
+    angles = np.multiply.outer(np.arange(2500) + 2, frequencies)
+    direct = (np.sin(angles) + np.cos(angles)).sum(axis=1) / 16
+    np.testing.assert_allclose(channel_means(Sinusoid(10_000, 7, 2), 16, 2500), direct, atol=1e-12)
+    assert (ripple(qwen2_like(depth=1), group_positions(80)) == 1).all()
 
 
 @pytest.mark.slow

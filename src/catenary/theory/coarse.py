@@ -30,6 +30,7 @@ from catenary.theory.positions.groups import Groups, positions
 from catenary.theory.positions.places import TAIL, group_positions, make_grid
 from catenary.theory.positions.portions import merged
 from catenary.theory.recurrent.mixer import decays
+from catenary.theory.ripple import ripple
 
 __all__ = ["Groups", "coarse_energies", "group_positions"]
 
@@ -95,7 +96,7 @@ def coarse_energies(
     leaning = tilt(architecture, grid.length)
     positions_of = cache(lambda kernel: positions(kernel, grid, leaning))
     values = birth_energies(architecture, start, mixers(architecture, positions_of, coupling, finite_width, merged))
-    energies = grid.spread(values)
+    energies = grid.spread(values) * ripple(architecture, grid)
     if leaning > 0:
         energies *= np.exp(-2 * leaning * np.arange(grid.length - 1.0, -1.0, -1.0))
     return np.concatenate((np.zeros(length - reached), energies))

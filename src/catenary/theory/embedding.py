@@ -42,18 +42,33 @@ def embedded(
     projection = 1.0 if embedding.fed_width is None else embedding.fed_width * embedding.projection_std**2
     first, last = (projection, 1.0) if embedding.projected == "first" else (1.0, projection)
     scale = first * embedding.scale**2
-    token, position, shared = scale * embedding.std**2, embedding.position_std**2, embedding.shared_std**2
+    token, position, shared = variances(architecture)
     matrix = token * equal + shared
     np.einsum("ii->i", matrix)[counts == 1] += position
     stream = Pairs(matrix, np.full(len(equal), token + position + shared))
     if embedding.sinusoid is not None:
-        width = architecture.width if last == 1.0 or embedding.fed_width is None else embedding.fed_width
-        stream = stream.plus(sinusoid_covariance(embedding.sinusoid, width, counts, _removes_means(architecture)))
+        width, centred = fixed_width(architecture), removes_means(architecture)
+        stream = stream.plus(sinusoid_covariance(embedding.sinusoid, width, counts, centred))
     factor = np.full(len(equal), scale)
     if embedding.norm is not None:
         unit = unit_scale(stream, embedding.norm)
         stream, factor = stream.scaled(unit), factor * unit**2
     return Start(stream.scaled(np.full(len(equal), last**0.5)), factor * last)
+
+
+def variances(architecture: Architecture) -> tuple[float, float, float]:
+    """Variances of entries in front of the embedding's norm: a token's, a learned position's, what all tokens get."""
+    embedding = architecture.embedding
+    first = 1.0
+    if embedding.fed_width is not None and embedding.projected == "first":
+        first = embedding.fed_width * embedding.projection_std**2
+    return first * (embedding.scale * embedding.std) ** 2, embedding.position_std**2, embedding.shared_std**2
+
+
+def fixed_width(architecture: Architecture) -> int:
+    """How many channels a fixed position has: the fed vectors', where the projection comes last."""
+    embedding = architecture.embedding
+    return architecture.width if embedding.fed_width is None or embedding.projected == "first" else embedding.fed_width
 
 
 def sinusoid_covariance(
@@ -91,7 +106,7 @@ def sinusoid_covariance(
     return Pairs(matrix, same)
 
 
-def _removes_means(architecture: Architecture) -> bool:
+def removes_means(architecture: Architecture) -> bool:
     """Whether every norm that the embedded stream meets is a LayerNorm.
 
     A post-norm network's first branches still see the mean: with Marian's embeddings that is .03 dex.
