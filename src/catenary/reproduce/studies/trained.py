@@ -79,7 +79,7 @@ def _measured(settings: Mapping[str, Any], observer: Observer) -> dict[tuple[str
     found: dict[tuple[str, str], Curves] = {}
     made: dict[str, Windows] = {}
     for weights in reversed(WEIGHTS):  # the trained one has the tokenizer
-        network = ct.load(model, weights=weights, **common)  # type: ignore[arg-type]
+        network = ct.load(model, weights=weights, **common)
         made = made or text_windows(settings, network.tokenizer())
         for kind in KINDS:
             with counting(observer, f"{weights}, {kind}", len(made[kind]) * probes) as progress:
