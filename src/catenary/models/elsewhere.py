@@ -1,4 +1,4 @@
-"""Weights that are not where their module says: brought by accelerate from the CPU or a disk, or packed inside a tensor.
+"""Weights that are not where their module says: brought by accelerate when it runs, or packed inside a tensor.
 
 accelerate puts a module's weights on the meta device, which has no values, and brings the values only while the module
 runs. Quantised weights are tensors of tensors. Nothing here moves or casts what the user holds.
