@@ -207,6 +207,20 @@ def test_distances_against_sums_over_tokens(kernel: str) -> None:
         assert rest == pytest.approx(convolution.unit)
 
 
+def test_what_part_of_a_group_shares_with_a_single_token() -> None:
+    """Tokens unlike each other, singles in front of and behind groups: means over members of A A^T and A^T A."""
+    grid = Grid(np.array([1.0] * 12 + [3.0] * 8 + [1.0] * 14))
+    members, averages = Members(grid), positions(Window(9), grid)
+    x, dense = members.apart, operator(Window(9), grid.length).dense()
+    eye = Pairs(np.diag((grid.sizes == 1) * 1.0), np.ones(grid.sizes.size))
+    for found, full in (
+        (averages.average(eye), dense @ x(eye) @ dense.T), (averages.adjoint(eye), dense.T @ x(eye) @ dense)
+    ):
+        np.testing.assert_allclose(found.full.same, members.same(full), rtol=1e-12)
+        own = members.different(full).diagonal()
+        np.testing.assert_allclose(found.full.matrix.diagonal(), own, rtol=0.03, atol=1e-12)
+
+
 @pytest.mark.parametrize("sizes", [GROUPED.sizes, np.ones(19)], ids=["groups", "singles"])
 def test_tilted_adjoints_are_those_of_gradients_with_their_fall(sizes: np.ndarray) -> None:
     """Known times e^{t(L-q)} per token, gradients pass through A_qk e^{t(q-k)}; forward averages stay as they are."""

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float64
 from catenary.architecture import Alibi, Causal, Chunk, Kernel, Prefix, Window
 from catenary.errors import NotApplicable
 from catenary.theory.positions.grid import Grid
-from catenary.theory.positions.pairs import Matrix, Vector
+from catenary.theory.positions.pairs import Matrix, Pairs, Vector
 from catenary.theory.positions.products import FEW, Blocked, Product, Recursion
 
 Column = Float64[np.ndarray, "n 1"]
@@ -33,6 +33,24 @@ class Shared:
 
     different: Matrix
     same: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Excess:
+    """What a token has more with itself than with another: in groups of several, and single tokens with the next one.
+
+    The latter is in the pairs' matrix, which is right where all of a group or none of it sees the token.
+    """
+
+    several: Vector
+    single: Vector
+
+    @classmethod
+    def of(cls, x: Pairs, sizes: Vector) -> Excess:
+        """The excess of a function of pairs."""
+        matrix = x.matrix
+        next_one = np.append(matrix.diagonal(1), matrix[-1, -2]) if len(matrix) > 1 else matrix.diagonal()
+        return cls(x.same - matrix.diagonal(), np.where(sizes == 1, x.same - next_one, 0.0))
 
 
 @runtime_checkable
@@ -64,11 +82,11 @@ class GroupRows(Protocol):
         """What a token of group g gets from the queries of group Q, to multiply with."""
         ...
 
-    def shared(self, excess: Vector) -> Shared:
+    def shared(self, excess: Excess) -> Shared:
         """What two queries share of the tokens' excess."""
         ...
 
-    def sent(self, excess: Vector) -> Shared:
+    def sent(self, excess: Excess) -> Shared:
         """What two tokens share of the excess of queries that see both."""
         ...
 
@@ -159,30 +177,40 @@ class Runs:
         """1/n."""
         return 1 / self.counts
 
-    def shared(self, excess: Vector) -> Shared:
+    def shared(self, excess: Excess) -> Shared:
         """What two queries share of the tokens' excess."""
-        weight = self.counts**-2.0
+        weight, several = self.counts**-2.0, excess.several
+        seen, less = self._seen @ several, self._less_to_queries @ several
         if self.whole:
-            earlier = (self.mass @ excess)[:, None] / self.counts
+            earlier = (self.mass @ several)[:, None] / self.counts
             different = np.triu(earlier) + np.triu(earlier, 1).T
         else:
-            different = self._by_query.between(excess / self.grid.sizes)
-        np.fill_diagonal(different, weight * (self._less_to_queries @ excess))
-        return Shared(different, weight * (self._seen @ excess))
+            different = self._by_query.between(several / self.grid.sizes)
+            # Both members see a single token, or neither: more often than if they were different ones.
+            squared = self._seen**2 @ excess.single
+            seen += self._seen @ excess.single - squared
+            less += self._less_to_queries @ excess.single - squared
+        np.fill_diagonal(different, weight * less)
+        return Shared(different, weight * seen)
 
-    def sent(self, excess: Vector) -> Shared:
+    def sent(self, excess: Excess) -> Shared:
         """What two tokens share of the excess of queries that see both."""
         sizes = self.grid.sizes
-        weight = sizes * excess / self.counts**2
+        weight = sizes * excess.several / self.counts**2
+        seen, less = weight @ self._seen, weight @ self._less_to_tokens
         if self.whole:
-            later = (sizes * excess / self.counts) @ self.mass / sizes
+            later = (sizes * excess.several / self.counts) @ self.mass / sizes
             index = np.arange(sizes.size)
             different = later[np.maximum(index[:, None], index)]
         else:
-            different = self._by_token.between(sizes * excess)
+            different = self._by_token.between(sizes * excess.several)
             different /= sizes * sizes[:, None]
-        np.fill_diagonal(different, weight @ self._less_to_tokens / sizes)
-        return Shared(different, weight @ self._seen / sizes)
+            alone = excess.single / self.counts**2
+            squared = alone @ self._seen**2 / sizes
+            seen += alone @ self._seen - squared
+            less += alone @ self._less_to_tokens - squared
+        np.fill_diagonal(different, less / sizes)
+        return Shared(different, seen / sizes)
 
     @cached_property
     def paid(self) -> Product:
@@ -277,14 +305,14 @@ class Decays:
         """What a token of group g gets from the queries of group Q, to multiply with."""
         return self.paid.turned(self.grid.sizes)
 
-    def shared(self, excess: Vector) -> Shared:
+    def shared(self, excess: Excess) -> Shared:
         """What two queries share of the tokens' excess."""
-        shared = self._forward.shared(excess)
+        shared = self._forward.shared(excess.several)
         return Shared(shared.different / (self._sums * self._sums[:, None]), shared.same / self._sums**2)
 
-    def sent(self, excess: Vector) -> Shared:
+    def sent(self, excess: Excess) -> Shared:
         """What two tokens share of the excess of queries that see both: the same sums, backwards."""
-        shared = self._backward.shared((excess / self._sums**2)[::-1])
+        shared = self._backward.shared((excess.several / self._sums**2)[::-1])
         return Shared(shared.different[::-1, ::-1], shared.same[::-1])
 
     @cached_property

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float64
 from catenary.architecture import Alibi, Kernel, Window
 from catenary.theory.positions.bands import Band
 from catenary.theory.positions.grid import Grid
-from catenary.theory.positions.group_rows import GroupRows, Shared, rows
+from catenary.theory.positions.group_rows import Excess, GroupRows, Shared, rows
 from catenary.theory.positions.lags import FROM_ENDS, Convolution, decaying, sliding
 from catenary.theory.positions.pairs import Half, Matrix, Mean, Near, Pairs, Vector
 from catenary.theory.positions.products import Product
@@ -119,19 +119,19 @@ class Groups:
     def average(self, x: Pairs) -> Mean:
         """X A^T and A X A^T."""
         x, way = self._consistent(x), self._forward
-        excess = x.same - x.matrix.diagonal()
+        excess = Excess.of(x, self.sizes)
         half = way.mass.times(x.matrix).T
         full = _with(way.mass.times(half), self.forward.rows.shared(excess))
-        half += way.touch * excess[:, None]
+        half += way.touch * excess.several[:, None]
         return Mean(self._near_half(x, half, way), self._near(x, full, way))
 
     def adjoint(self, x: Pairs) -> Mean:
         """A^T X and A^T X A."""
         x, way = self._consistent(x), self._backward
-        excess = x.same - x.matrix.diagonal()
+        excess = Excess.of(x, self.sizes)
         half = way.mass.times(x.matrix)
         full = _with(way.mass.times(half.T), self.backward.rows.sent(excess))
-        half += way.touch * excess
+        half += way.touch * excess.several
         return Mean(self._near_half(x, half, way), self._near(x, full, way))
 
     def average_centred(self, x: Pairs, b: Half) -> Pairs:
@@ -142,13 +142,13 @@ class Groups:
         """A^T X A - b A - (b A)^T."""
         return self._centred(self._consistent(x), b, self._backward, self.backward.rows.sent)
 
-    def _centred(self, x: Pairs, b: Half, way: Way, shared: Callable[[Vector], Shared]) -> Pairs:
+    def _centred(self, x: Pairs, b: Half, way: Way, shared: Callable[[Excess], Shared]) -> Pairs:
         half = way.mass.times(x.matrix)
         half *= 0.5
         # X is symmetric: on either way this is W + W^T, W the product of the mass with one transpose or the other.
         taken = self._band.half(b)
         half -= taken.T if way is self._forward else taken
-        full = _with(_symmetric(way.mass.times(half.T)), shared(x.same - x.matrix.diagonal()))
+        full = _with(_symmetric(way.mass.times(half.T)), shared(Excess.of(x, self.sizes)))
         return self._near(x, full, way, b)
 
     def _consistent(self, x: Pairs) -> Pairs:
