@@ -72,6 +72,15 @@ def test_uniform_attention_has_known_statistics() -> None:
     assert [part.rate for part in seen.violations] == [0.0, 0.0]
 
 
+def test_rounding_is_no_violation() -> None:
+    rates = [
+        [part.rate for part in measure_attention(load(TINY["llama"], dtype=kind), token_windows(1, 40),
+                                                 monotonicity=True).violations]
+        for kind in ("float32", "float64")
+    ]  # fmt: skip
+    assert rates[0] == pytest.approx(rates[1], abs=2e-3)
+
+
 def test_learned_sinks_take_their_part_of_a_row() -> None:
     model = load({"model_type": "flint", **CASES["flint"].config})
     seen = measure_attention(model, token_windows(1, 12, vocabulary=16))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import catenary as ct
 from catenary.boundaries import Layout
 from catenary.errors import MissingResource
 from catenary.reproduce import valley
+from catenary.reproduce.claim import interval_of
 from catenary.reproduce.demo import demo_path
 from catenary.reproduce.experiment import experiments_folder, read_experiment
 from catenary.reproduce.finding import STUDIES, Finding
@@ -47,6 +47,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def demo(home: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setenv("CATENARY_DEMO", str(home))
     return {"model": "demo/tiny", "documents": "demo/texts.jsonl", "length": 64, "chunk": 16, "block": 8, "windows": 3}
+
+
+def draws_of(count: int) -> Any:
+    """``drawn_together`` with few draws, whatever is asked for."""
+    return lambda *given, **options: drawn_together(*given, **{**options, "draws": count})
 
 
 def run(name: str, paper: str, experiment: str, **changes: Any) -> Finding:
@@ -95,13 +100,13 @@ def test_an_interval_over_paired_sequences() -> None:
     both = np.exp(rng.standard_normal((20, 1)))
     first, second = 2 * both * np.exp(0.01 * rng.standard_normal((20, 4))), both * np.ones((20, 4))
     paired = drawn_together("r", [first, second], lambda a, b: a.mean() / b.mean(), "m", low=0.0)
-    assert paired.low is not None and paired.high is not None
-    assert paired.low <= 2.0 <= paired.high or abs(paired.value - 2) < 0.02
-    assert paired.high - paired.low < 0.05
+    low, high = interval_of(paired)
+    assert paired.value == pytest.approx(2, abs=0.02)
+    assert 0.001 < high - low < 0.05
     mean = drawn_together("r", [np.log(both)], lambda a: a.mean(), "m")
-    assert mean.low is not None and mean.high is not None
+    low, high = interval_of(mean)
     expected = 2 * 2.09 * float(np.log(both).std(ddof=1)) / math.sqrt(20)
-    assert mean.high - mean.low == pytest.approx(expected, rel=0.15)
+    assert high - low == pytest.approx(expected, rel=0.15)
 
 
 def test_trained_against_untrained(demo: dict[str, Any]) -> None:
@@ -156,7 +161,7 @@ def test_the_published_rollouts() -> None:
 
 
 def test_the_measured_rollout(demo: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rollout_measured, "drawn_together", partial(drawn_together, draws=20))
+    monkeypatch.setattr(rollout_measured, "drawn_together", draws_of(20))
     small = {key: demo[key] for key in ("model", "documents")} | {"length": 24, "windows": 3, "monotone": 2}
     found = run("rollout-measured", "2602.16837", "smollm2_rollout", **small)
     assert found["W1 gained by the residual, influence"].value == pytest.approx(

@@ -22,12 +22,15 @@ from catenary.models.top_down import pilot_calls
 from catenary.models.undisturbed import undisturbed
 from catenary.reading import align, number
 from catenary.text.windows import Windows
-from catenary.theory.rollout.control import Violations, monotonicity_violations
+from catenary.theory.rollout.control import TOLERANCE, Violations, monotonicity_violations
 
 Heads = Float64[np.ndarray, "window layer head"]
 
 LONGEST = 256
 """Tokens up to which violations of monotonicity are counted: the count compares all pairs of rows at every key."""
+
+ROUNDINGS = 16
+"""How many rounding errors of its own type a row's sum may be off: 2e-6 in float32, where a softmax is off by 1e-7."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +164,7 @@ def _layer(
     count = call.heads
     received = torch.zeros(count, call.length, dtype=torch.float64)
     diagonal, entropy = (torch.zeros(count, dtype=torch.float64) for _ in range(2))
-    mean = np.zeros((call.length, call.length)) if monotonicity else None
+    mean, rounding = np.zeros((call.length, call.length)) if monotonicity else None, 0.0
     for start, block in call.blocks():
         weights = block[0]
         stop = start + weights.shape[1]
@@ -170,12 +173,17 @@ def _layer(
         entropy += torch.special.entr(weights).sum((-2, -1)).double().cpu()
         if mean is not None:
             mean[start:stop, :stop] = weights.mean(0).double().cpu().numpy()
+            rounding = float(torch.finfo(weights.dtype).eps)
     at = list(sinks)
     share = torch.full((count,), torch.nan, dtype=torch.float64)
     if matrix is not None and call.value is not None:
         written = received * matrix.sizes(call)[0].double().cpu()
         share = written[:, at].sum(-1) / written.sum(-1)
-    violations = (np.nan,) * 4 if mean is None else astuple(monotonicity_violations(np.cumsum(mean, axis=1).T))
+    violations: tuple[float, ...] = (np.nan,) * 4
+    if mean is not None:
+        # Whole rows sum to 1 up to the rounding of their own type; less than that is no violation.
+        tolerance = max(TOLERANCE, ROUNDINGS * rounding)
+        violations = astuple(monotonicity_violations(np.cumsum(mean, axis=1).T, tolerance))
 
     def mean_of(part: torch.Tensor) -> Float64[np.ndarray, " H"]:
         return np.asarray(part.numpy() / call.length)

@@ -29,8 +29,11 @@ def learning_rate(settings: Mapping[str, Any], observer: Observer) -> Finding:
         folder = Path(name)
         model = str(settings.get("model", ""))
         if not model:
-            (folder / "config.json").write_text(json.dumps(dict(settings["network"])), encoding="utf-8")
-            model = str(folder / "config.json")
+            network = dict(settings["network"])
+            home = folder / f"{network['model_type']}-like"
+            home.mkdir()
+            (home / "config.json").write_text(json.dumps(network), encoding="utf-8")
+            model = str(home)
         config = study_config({"model": model, "length": int(settings["length"]), "seed": 0})
         assignment = Assignment(
             task=str(settings["task"]), seeds=int(settings["seeds"]), most=int(settings["most"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from jaxtyping import Float64
 import catenary as ct
 from catenary.page.exhibit import Plate
 from catenary.reading import Reading
+from catenary.reproduce.claim import interval_of
 from catenary.reproduce.demo import demo_path
 from catenary.reproduce.drawing import lines
 from catenary.reproduce.finding import STUDIES, Finding
@@ -23,7 +25,8 @@ from catenary.theory.rollout.product import rollout_row
 from catenary.theory.rollout.published import published_figures
 
 ROLLED = "its own attention"
-PREDICTED = ("no residual", "no content", "content")
+DRAWS = 400
+"""Bootstrap draws of a figure that sorts whole curves: the 2.5 % quantile then rests on 10."""
 
 
 def rollout_measured(settings: Mapping[str, Any], observer: Observer) -> Finding:
@@ -51,15 +54,16 @@ def rollout_measured(settings: Mapping[str, Any], observer: Observer) -> Finding
             )
             for name, schedule in (("measured strengths", strengths), ("no residual", np.ones_like(strengths)))
         }  # fmt: skip
+    none, bare = np.zeros_like(content), np.ones_like(strengths)
     prior = {
-        "prior, no residual": _prior(np.zeros_like(content), np.ones_like(strengths), length),
-        "prior, no content": _prior(np.zeros_like(content), strengths, length),
-        "prior, content": _prior(content, strengths, length),
+        f"prior, {name}": np.tile(_prior(own, schedule, length), (len(windows), 1))
+        for name, own, schedule in (("no residual", none, bare), ("no content", none, strengths),
+                                    ("content", content, strengths))
     }  # fmt: skip
     readings = (*_figures(rolled, prior, measured), *_monotone(network, windows, int(settings["monotone"])))
     shown = {
-        **{name: rows.mean(axis=0) for name, rows in rolled.items()}, "prior, content": prior["prior, content"],
-        "prior, no content": prior["prior, no content"],
+        **{name: rows.mean(axis=0) for name, rows in rolled.items()}, "prior, content": prior["prior, content"][0],
+        "prior, no content": prior["prior, no content"][0],
         "influence": measured["influence"].mean(axis=0), "Jacobian": np.exp(np.log(measured["Jacobian"]).mean(axis=0)),
     }  # fmt: skip
     chart = lines([(name, [(j + 1.0, float(v)) for j, v in enumerate(row / row.sum()) if v > 0])
@@ -113,47 +117,56 @@ def _prior(content: Float64[np.ndarray, "layer head"], strengths: Any, length: i
 
 
 def _figures(
-    rolled: Mapping[str, Curves], prior: Mapping[str, Any], measured: Mapping[str, Curves]
+    rolled: Mapping[str, Curves], prior: Mapping[str, Curves], measured: Mapping[str, Curves]
 ) -> Iterator[Reading]:
-    """Spearman and W1 of every prediction against both influences, and what the residual and the content gain in W1."""
+    """Spearman and W1 of every prediction against both influences, and what residual and content gain in W1.
 
-    def average(kind: str, curves: Curves) -> Any:
-        return curves.mean(axis=0) if kind == "influence" else np.exp(np.log(curves).mean(axis=0))
-
-    def w1(row: Any, kind: str, target: Curves) -> float:
-        return published_figures(row, average(kind, target)).wasserstein
-
-    alone, full = f"{ROLLED}, no residual", f"{ROLLED}, measured strengths"
+    A prior is one row repeated, which no draw of windows changes. "Behind the first" leaves the first token out of
+    both curves.
+    """
+    groups = {**rolled, **prior}
     for kind, target in measured.items():
-        for name, rows in rolled.items():
-            for figure, high in (("spearman", 1.0), ("wasserstein", np.inf)):
-                yield drawn_together(
-                    f"{figure}, {name}, {kind}", [rows, target],
-                    lambda r, t, kind=kind, figure=figure: getattr(
-                        published_figures(r.mean(axis=0), average(kind, t)), figure),
-                    f"mean rollout row against the measured {kind}, over positions / (n - 1)" if figure[0] == "w" else
-                    f"mean rollout row against the measured {kind}", high=high,
-                )  # fmt: skip
-        for name, row in prior.items():
-            for figure, high in (("spearman", 1.0), ("wasserstein", np.inf)):
-                yield drawn_together(
-                    f"{figure}, {name}, {kind}", [target],
-                    lambda t, kind=kind, row=row, figure=figure: getattr(
-                        published_figures(row, average(kind, t)), figure),
-                    f"predicted profile against the measured {kind}", high=high,
-                )  # fmt: skip
-        yield drawn_together(
-            f"W1 gained by the residual, {kind}", [rolled[alone], rolled[full], target],
-            lambda a, f, t, kind=kind: w1(a.mean(axis=0), kind, t) - w1(f.mean(axis=0), kind, t),
-            "W1 of its own attention without residual less W1 with it",
-        )  # fmt: skip
-        for gained, worse, better in (("residual in the prior", "no residual", "no content"),
-                                      ("content in the prior", "no content", "content")):  # fmt: skip
+        yield drawn_together(f"share of the first, {kind}", [target], lambda t, k=kind: _share(_average(k, t)),
+                             f"first token's share of the measured {kind}", low=0.0, high=1.0)  # fmt: skip
+        for name, rows in groups.items():
+            for behind, words in ((0, ""), (1, ", behind the first")):
+                for figure in ("spearman", "wasserstein"):
+                    yield _against(f"{figure}, {name}, {kind}{words}", rows, target, kind, figure, behind)
+        for gained, worse, better in (
+            ("residual", f"{ROLLED}, no residual", f"{ROLLED}, measured strengths"),
+            ("residual in the prior", "prior, no residual", "prior, no content"),
+            ("content in the prior", "prior, no content", "prior, content"),
+        ):
             yield drawn_together(
-                f"W1 gained by the {gained}, {kind}", [target],
-                lambda t, kind=kind, a=prior[f"prior, {worse}"], b=prior[f"prior, {better}"]: w1(a, kind, t)
-                - w1(b, kind, t), "W1 of the prior without it less W1 with it",
+                f"W1 gained by the {gained}, {kind}",
+                [groups[worse], groups[better], target],
+                lambda a, b, t, k=kind: _figure("wasserstein", a, t, k) - _figure("wasserstein", b, t, k),
+                "W1 without it less W1 with it", draws=DRAWS,
             )  # fmt: skip
+    for name, rows in groups.items():
+        yield drawn_together(f"share of the first, {name}", [rows], lambda r: _share(r.mean(axis=0)),
+                             "first token's share of the row", low=0.0, high=1.0)  # fmt: skip
+
+
+def _against(name: str, rows: Curves, target: Curves, kind: str, figure: str, behind: int) -> Reading:
+    return drawn_together(
+        name, [rows, target], lambda r, t: _figure(figure, r, t, kind, behind),
+        f"the row against the measured {kind}, by the published code's definition",
+        high=1.0 if figure == "spearman" else np.inf, draws=DRAWS,
+    )  # fmt: skip
+
+
+def _figure(figure: str, rows: Curves, target: Curves, kind: str, behind: int = 0) -> float:
+    found = published_figures(rows.mean(axis=0)[behind:], _average(kind, target)[behind:])
+    return float(getattr(found, figure))
+
+
+def _average(kind: str, curves: Curves) -> Any:
+    return curves.mean(axis=0) if kind == "influence" else np.exp(np.log(curves).mean(axis=0))
+
+
+def _share(row: Any) -> float:
+    return float(row[0] / row.sum())
 
 
 def _monotone(network: Any, windows: Windows, count: int) -> Iterator[Reading]:
@@ -168,10 +181,13 @@ def _monotone(network: Any, windows: Windows, count: int) -> Iterator[Reading]:
     # Triples whose first k keys are not all that the earlier query sees: a causal row is complete there.
     length = windows.ids.shape[1]
     free = length * (length - 1) * (length - 2) / 6 / (length * length * (length - 1) / 2)
-    yield over_networks("violations of monotonicity", found.mean(axis=1) / free,
-                        "share of triples k < i < j, head mean, mean over layers; Student over windows")  # fmt: skip
-    yield over_networks("largest violations of monotonicity", found.max(axis=1) / free,
-                        "the same in the layer with most; Student over windows")  # fmt: skip
+    for name, values, meaning in (
+        ("violations of monotonicity", found.mean(axis=1), "share of triples k < i < j, head mean, mean over layers"),
+        ("largest violations of monotonicity", found.max(axis=1), "the same in the layer with most"),
+    ):
+        reading = over_networks(name, values / free, f"{meaning}; Student over windows")
+        low, high = interval_of(reading)
+        yield replace(reading, low=max(low, 0.0), high=min(high, 1.0))
 
 
 STUDIES.register("rollout-measured", rollout_measured)
