@@ -141,6 +141,10 @@ def test_untrained_by_scipy_and_by_hand(config: dict[str, Any]) -> None:
     assert found["Spearman, paper"].value == pytest.approx(spearmanr(seen, columns["paper"]).statistic)
     assert found["single tokens"].value == pytest.approx(seen.max() / seen.min())
     assert found["share of the last"].value == pytest.approx(seen[-1] / seen.sum())
+    level = np.prod(seen[22:26] ** 0.25)
+    assert found["last over middle"].value == pytest.approx(seen[-1] / level)
+    assert found["first over middle"].value == pytest.approx(seen[0] / level)
+    assert found["last over the eight before"].value == pytest.approx(seen[-1] / np.prod(seen[-9:-1] ** 0.125))
     assert not np.array_equal(seen, bare)
 
 
