@@ -24,6 +24,7 @@ from catenary.theory.cost import (
     EXACT_DECAY,
     EXACT_STREAMS,
     EXACT_UNIT,
+    FIXED,
     coarse_seconds,
     exact_seconds,
     passes,
@@ -99,9 +100,10 @@ def test_what_decays_cost_is_what_is_done(name: str, method: str, monkeypatch: p
     count(Stream, "forward")
     architecture = described(name)
     ct.predict(architecture, length=250, method=method, finite_width=False)
-    layers, decays = states(architecture)
-    assert done["stateMemory"] == done["adjoint_stateMemory"] == 2 * decays
-    assert done["forwardStream"] == 4 * layers
+    found = states(architecture)
+    assert done["stateMemory"] == done["adjoint_stateMemory"] == 2 * found.decays
+    assert done["forwardStream"] == 4 * found.layers
+    assert found.work == pytest.approx(found.decays * (FIXED if name == "minimax" else 1))
     (groups,) = pairs
     beside = passes(architecture, merged if method == "coarse" else each)
     seconds, units = (
@@ -109,7 +111,7 @@ def test_what_decays_cost_is_what_is_done(name: str, method: str, monkeypatch: p
         if method == "coarse"
         else (exact_seconds(architecture, groups), (EXACT_UNIT, EXACT_STREAMS, EXACT_DECAY))
     )
-    each_costs = units[0] * beside + units[1] * done["forwardStream"] / 4 + units[2] * done["stateMemory"] / 2
+    each_costs = units[0] * beside + units[1] * done["forwardStream"] / 4 + units[2] * found.work
     assert seconds == pytest.approx(each_costs * groups**2)
 
 

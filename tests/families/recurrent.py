@@ -31,6 +31,8 @@ RECURRENT_CASES: dict[str, Case] = {
                                moe_intermediate_size=256, moe_shared_expert_intermediate_size=64, moe_latent_size=192,
                                routed_scaling_factor=2.5,
                                layers_block_type=["linear_attention", "moe", "full_attention", "moe"] * 2),
+    "recurrent_gemma": dense("gated recurrences, windows", num_hidden_layers=6, lru_width=256, initializer_range=None,
+                             intermediate_size=512, attention_window_size=WINDOW, w_init_variance_scale=0.1),
     "granitemoehybrid-mamba": dense("multipliers, state spaces", model_type="granitemoehybrid", **MAMBA,
                                     num_local_experts=0, num_experts_per_tok=0, shared_intermediate_size=256,
                                     attention_multiplier=32**-0.5, residual_multiplier=0.6, embedding_multiplier=3,

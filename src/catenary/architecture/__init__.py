@@ -24,7 +24,14 @@ from catenary.architecture.layers import (
 )
 from catenary.architecture.network import Architecture
 from catenary.architecture.norms import Norm
-from catenary.architecture.recurrent import LinearAttention, Recurrence, ShortConvolution, StateSpace, Steps
+from catenary.architecture.recurrent import (
+    GatedRecurrence,
+    LinearAttention,
+    Recurrence,
+    ShortConvolution,
+    StateSpace,
+    Steps,
+)
 
 __all__ = [
     "Alibi",
@@ -38,6 +45,7 @@ __all__ = [
     "Experts",
     "FeedForward",
     "Gate",
+    "GatedRecurrence",
     "HeadGroup",
     "Kernel",
     "Latent",

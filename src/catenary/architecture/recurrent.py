@@ -93,5 +93,25 @@ class StateSpace:
         return self.state * (inside / 4) ** 2 * key * query * square / self.skip**2
 
 
-Recurrence = ShortConvolution | LinearAttention | StateSpace
+@dataclass(frozen=True)
+class GatedRecurrence:
+    r"""Griffin's RG-LRU: W_out (f(W x) * h), h_i = a_i h_{i-1} + sqrt(1 - a_i^2) g_i z_i, z = conv(W x), per channel.
+
+    The input gate g and the exponent r of a = \(\lambda^{8r}\) are sigmoids of block-diagonal maps of z; the first
+    token's root is 1. ``width`` counts the channels, the convolution has ``taps`` weights of std ``tap_std`` per
+    channel, \(\lambda^2\) is drawn uniformly between the squares of ``radii``. ``gate_variance`` is that of the
+    sigmoids' inputs.
+    """
+
+    width: int
+    taps: int
+    activation: str
+    input_std: float
+    tap_std: float
+    output_std: float
+    radii: tuple[float, float]
+    gate_variance: float
+
+
+Recurrence = ShortConvolution | LinearAttention | StateSpace | GatedRecurrence
 """What mixes positions without a softmax."""

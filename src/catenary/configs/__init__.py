@@ -54,5 +54,6 @@ from catenary.configs import opt as opt
 from catenary.configs import persimmon as persimmon
 from catenary.configs import qwen2 as qwen2
 from catenary.configs import qwen_moe as qwen_moe
+from catenary.configs import recurrent_gemma as recurrent_gemma
 from catenary.configs import xglm as xglm
 from catenary.configs import xlm as xlm

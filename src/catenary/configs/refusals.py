@@ -17,7 +17,6 @@ REFUSALS: Mapping[str, str] = {
     "jamba": HYBRID.format("Mamba"),
     "zamba": HYBRID.format("Mamba"),
     "zamba2": HYBRID.format("Mamba 2"),
-    "recurrent_gemma": HYBRID.format("a gated linear recurrence"),
     "bailing_hybrid": HYBRID.format("the gated delta rule per channel"),
     "qwen3_next": HYBRID.format("the gated delta rule"),
     "qwen3_5": HYBRID.format("the gated delta rule"),

@@ -13,6 +13,7 @@ from catenary.architecture import (
     Architecture,
     Attention,
     Chunk,
+    GatedRecurrence,
     Kernel,
     Layer,
     Recurrence,
@@ -22,7 +23,7 @@ from catenary.architecture import (
 )
 from catenary.theory.birth import birth_energies, mixers
 from catenary.theory.chunks import chunked_energies, told_chunk
-from catenary.theory.cost import check_coarse_cost, has_state_space
+from catenary.theory.cost import check_coarse_cost, has_random_rates
 from catenary.theory.embedding import Start, embedded
 from catenary.theory.positions.chunk_nodes import ChunkNodes
 from catenary.theory.positions.grid import Grid
@@ -44,6 +45,10 @@ would not decay, and geometric sums lose digits."""
 
 NEARING = 0.1
 """Largest size of a group over its distance from the end, beside state spaces: their states show there."""
+
+GENTLE = 0.02
+"""Slopes of a gated recurrence that groups resolve. With none norms moved by .01 dex behind windows, with
+all by .005."""
 
 SETTLING = 8, 1.3
 """Single positions and growth of groups at a start that only has to be got rid of."""
@@ -103,7 +108,7 @@ def coarse_energies(
 
 
 def _grid(architecture: Architecture, length: int, carried: float | None) -> Grid:
-    nearing = NEARING if has_state_space(architecture) else np.inf
+    nearing = NEARING if has_random_rates(architecture) else np.inf
     tail, tilted = TAIL + convolved(architecture), tilt(architecture, length) > 0
     return make_grid(kernels(architecture), length, carried, tail=tail, nearing=nearing, tilted=tilted)
 
@@ -114,7 +119,7 @@ def _continued(near: Float64[np.ndarray, " n"], length: int, scale: float) -> Fl
     scale = min(scale, near.size - 2 - first)
     rate = np.log(near[first + int(scale)] / near[first]) / int(scale)
     before = np.exp(np.log(near[first]) + rate * np.arange(near.size - length - first, 0))
-    return np.maximum(np.concatenate((before, near[first:])), np.finfo(np.float64).tiny)
+    return np.asarray(np.maximum(np.concatenate((before, near[first:])), np.finfo(np.float64).tiny))
 
 
 def coarse_start(architecture: Architecture, grid: Grid, repeat_probability: float = 0.0) -> Start:
@@ -184,7 +189,7 @@ def mixing(layer: Layer) -> tuple[Attention | Recurrence, ...]:
     return (*layer.attentions, *layer.recurrences)
 
 
-Convolved = ShortConvolution | StateSpace
+Convolved = ShortConvolution | StateSpace | GatedRecurrence
 """What has taps."""
 
 
@@ -198,12 +203,16 @@ def _width(mix: Attention | Recurrence) -> float:
 
 
 def kernels(architecture: Architecture) -> frozenset[Kernel]:
-    """The mean kernels of all head groups, and of linear attention: those that groups of positions must resolve.
+    """The mean kernels that groups of positions must resolve: of head groups, of linear attention, of long memories.
 
-    A state space's decays are not among them: what passes its states by is the larger part, and states average over
-    groups of any size well enough (``docs/recurrent.md``, Any length).
+    Of a gated recurrence those of slopes below ``GENTLE``; of a state space none: what passes its states by is the
+    larger part, and states average over groups of any size well enough (``docs/recurrent.md``, Any length).
     """
-    width, layers = architecture.width, architecture.layers
-    attention = {group.kernel for layer in layers for mix in layer.attentions for group in mix.groups}
-    linear = {mix for layer in layers for mix in layer.recurrences if not isinstance(mix, StateSpace)}
-    return frozenset(attention).union(*(decays(mix, width) for mix in linear))
+    attention = {group.kernel for layer in architecture.layers for mix in layer.attentions for group in mix.groups}
+    mixes = {mix for layer in architecture.layers for mix in layer.recurrences if not isinstance(mix, StateSpace)}
+    return frozenset(attention).union(*(_resolved(mix, architecture.width) for mix in mixes))
+
+
+def _resolved(mix: Recurrence, width: int) -> tuple[Alibi, ...]:
+    steepest = GENTLE if isinstance(mix, GatedRecurrence) else np.inf
+    return tuple(kernel for kernel in decays(mix, width) if kernel.slope < steepest)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 
-from catenary.architecture import Architecture, ShortConvolution, StateSpace
+from catenary.architecture import Architecture, GatedRecurrence, ShortConvolution, StateSpace
 from catenary.errors import NotApplicable
 from catenary.theory.positions.portions import PortionsOf, each, merged
 from catenary.theory.recurrent.mixer import decays
@@ -34,38 +35,56 @@ def passes(architecture: Architecture, portions_of: PortionsOf = each) -> int:
     )
 
 
-def states(architecture: Architecture) -> tuple[int, int]:
-    """How many layers have decaying states, and how many decays stand for their heads, of all layers together."""
-    layers, total = 0, 0
+FIXED, SINGLE = 0.6, 0.3
+"""What a decay costs beside that of a state space: fixed ones (linear attention), and with one state each besides."""
+
+
+@dataclass(frozen=True)
+class States:
+    """How many layers have decaying states, how many decays stand for their heads in all, and their work in decays."""
+
+    layers: int
+    decays: int
+    work: float
+
+
+def states(architecture: Architecture) -> States:
+    """The decaying states of all layers together."""
+    layers, total, work = 0, 0, 0.0
     for layer, count in Counter(architecture.layers).items():
         for mix in layer.recurrences:
             if not isinstance(mix, ShortConvolution):
-                layers, total = layers + count, total + count * len(decays(mix, architecture.width))
-    return layers, total
+                number = count * len(decays(mix, architecture.width))
+                share = 1.0 if isinstance(mix, StateSpace) else SINGLE if isinstance(mix, GatedRecurrence) else FIXED
+                layers, total, work = layers + count, total + number, work + share * number
+    return States(layers, total, work)
 
 
-def has_state_space(architecture: Architecture) -> bool:
-    """Whether a layer has a state space."""
-    return any(isinstance(mix, StateSpace) for layer in set(architecture.layers) for mix in layer.recurrences)
+def has_random_rates(architecture: Architecture) -> bool:
+    """Whether a layer has channels of many rates, drawn or counted up: a state space, a gated recurrence."""
+    kinds = (StateSpace, GatedRecurrence)
+    return any(isinstance(mix, kinds) for layer in set(architecture.layers) for mix in layer.recurrences)
 
 
 def exact_seconds(architecture: Architecture, length: int) -> float:
     """Processor seconds of the exact recursion, within a factor of two."""
-    layers, total = states(architecture)
-    return (EXACT_UNIT * passes(architecture) + EXACT_STREAMS * layers + EXACT_DECAY * total) * length**2
+    found = states(architecture)
+    beside = EXACT_UNIT * passes(architecture)
+    return (beside + EXACT_STREAMS * found.layers + EXACT_DECAY * found.work) * length**2
 
 
 def coarse_seconds(architecture: Architecture, groups: int) -> float:
     """Processor seconds of the recursion on this many groups, within a factor of four (few groups cost less)."""
-    layers, total = states(architecture)
-    return (COARSE_UNIT * passes(architecture, merged) + COARSE_STREAMS * layers + COARSE_DECAY * total) * groups**2
+    found = states(architecture)
+    beside = COARSE_UNIT * passes(architecture, merged)
+    return (beside + COARSE_STREAMS * found.layers + COARSE_DECAY * found.work) * groups**2
 
 
 def check_coarse_cost(architecture: Architecture, groups: int, length: int) -> None:
     """Refuse a prediction on groups that would take more than ``MOST_SECONDS``, before it begins."""
     seconds = coarse_seconds(architecture, groups)
     if seconds > MOST_SECONDS:
-        total = states(architecture)[1]
+        total = states(architecture).decays
         more = f" and {total} decays of states" if total else ""
         raise NotApplicable(
             f"{architecture.depth} layers with {passes(architecture, merged)} mean kernels{more} on {groups} groups "

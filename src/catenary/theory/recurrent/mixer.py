@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from catenary.architecture import Alibi, Causal, LinearAttention, Recurrence, ShortConvolution, StateSpace
+from catenary.architecture import (
+    Alibi,
+    Causal,
+    GatedRecurrence,
+    LinearAttention,
+    Recurrence,
+    ShortConvolution,
+    StateSpace,
+)
 from catenary.theory.attention.mixer import PositionsOf
 from catenary.theory.feed_forward.activations import activation
 from catenary.theory.feed_forward.mixer import GATES
 from catenary.theory.mixers import Mixer
 from catenary.theory.recurrent.convolution import ConvolutionMixer
-from catenary.theory.recurrent.heads import Share, linear_shares, state_space_shares
+from catenary.theory.recurrent.gated import GatedMixer
+from catenary.theory.recurrent.heads import Share, linear_shares, radius_shares, state_space_shares
 from catenary.theory.recurrent.linear import RecurrentMixer
 from catenary.theory.recurrent.memory import Memory
 from catenary.theory.recurrent.streams import Stream
@@ -28,6 +37,8 @@ def recurrent_mixer(word: Recurrence, width: int, positions_of: PositionsOf) -> 
             return _linear_attention(word, width, positions_of)
         case StateSpace():
             return _state_space(word, width, positions_of)
+        case GatedRecurrence():
+            return _gated(word, width, positions_of)
 
 
 def decays(word: Recurrence, width: int) -> tuple[Alibi, ...]:
@@ -37,6 +48,8 @@ def decays(word: Recurrence, width: int) -> tuple[Alibi, ...]:
             groups: tuple[tuple[Share, ...], ...] = (linear_shares(word),)
         case StateSpace():
             groups = state_space_shares(word, width)
+        case GatedRecurrence():
+            groups = (radius_shares(word),)
         case _:
             groups = ()
     return tuple(Alibi(share.decay.slope) for group in groups for share in group)
@@ -75,6 +88,17 @@ def _state_space(word: StateSpace, width: int, positions_of: PositionsOf) -> Mix
         groups=tuple(_memories(shares, positions_of) for shares in state_space_shares(word, width)),
         norm=word.norm,
         norm_last=word.norm_at == "behind gate",
+    )
+
+
+def _gated(word: GatedRecurrence, width: int, positions_of: PositionsOf) -> Mixer:
+    step = width * word.input_std**2
+    return GatedMixer(
+        gain=word.width * word.output_std**2,
+        branch=Stream(activation(word.activation), step),
+        taps=Taps(positions_of(Causal()).sizes, word.taps),
+        variance=step * word.tap_std**2,
+        memories=_memories(radius_shares(word), positions_of),
     )
 
 
