@@ -76,7 +76,7 @@ def test_page_files_and_resuming(model: Path, tmp_path: Path) -> None:
     assert len(rows) == 27
     assert float(rows[4]["logp"]) == outcomes.values["logp"][1, 1]
     page = (tmp_path / "a" / "retrieve.html").read_text()
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4
     # a second run from half of the units gives the same bytes
     (tmp_path / "b" / "units").mkdir(parents=True)
     units = sorted((tmp_path / "a" / "units").iterdir())
