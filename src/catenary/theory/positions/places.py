@@ -31,7 +31,7 @@ FEW_STEPS = 6
 """Windows one behind the other up to which the farthest position that they reach shows: energies rise from there as a
 power of the distance that is higher than ten for more, and exceed those of other paths much nearer to the end only."""
 
-FROM_EDGE, BEFORE_EDGE = 0.1, 1.5
+FROM_EDGE, BEFORE_EDGE = 0.07, 1.5
 """Behind that position and every step of windows, size of a group over its distance; before it, widths within which
 pairs by distance would see what windows do not reach. With neither, energies come out negative there."""
 
