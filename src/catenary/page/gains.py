@@ -18,7 +18,8 @@ def gains_section(advices: Mapping[str, Advice], refused: tuple[str, ...] = ()) 
         advices: by metric, from ``advise``; one without gains says why.
         refused: sentences on metrics that have none.
     """
-    plates, notes, tables = [], list(refused), []
+    plates: list[Plate] = []
+    notes, tables = list(refused), []
     for metric, advice in advices.items():
         notes += [f"Order by {WORDS[metric]}: {advice.verdict.words}", *advice.verdict.notes]
         if advice.gains is None:

@@ -79,7 +79,7 @@ class Agreement:
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        record = {"label": self.label, "meaning": PREDICTORS[self.predictor].meaning}
+        record: dict[str, Any] = {"label": self.label, "meaning": PREDICTORS[self.predictor].meaning}
         for name, value in asdict(self).items():
             if isinstance(value, dict):
                 record[name] = {end: finite(part) for end, part in value.items()}
@@ -151,7 +151,7 @@ def agree(curve: SlotCurve, table: LinkTable, seed: int = 0, resamples: int = RE
             known = np.isfinite(logs).any(axis=1)
             strata = [g for g, k in zip(table.gold, known, strict=True) if k]
             halves, count = split_half(logs[known], strata if gold else None, seed), int(known.sum())
-        agreements[name] = _agreement(name, target, found[name], halves, count, curve.binary, seed)
+        agreements[name] = _agreement(name, target, found[name], halves, count, seed)
     rho = {name: spearman(target, values) for name, values in found.items()}
     differences = {
         (a, b): _coefficient(rho[a] - rho[b], _certain(a, table) and _certain(b, table))
@@ -186,18 +186,16 @@ def _drawn(
 
 
 def _agreement(
-    name: str, target: Curves, values: Curves, halves: tuple[float, float], count: int, binary: bool, seed: int
+    name: str, target: Curves, values: Curves, halves: tuple[float, float], count: int, seed: int
 ) -> Agreement:
     """Row 0 of both is the estimate, the others are draws."""
     sure = count == 0 or not math.isnan(halves[0])
-    parts = {
-        "spearman": spearman(target, values), "spearman_rest": spearman(target[:, 1:], values[:, 1:]),
-        "pearson": pearson(target, values), "pearson_rest": pearson(target[:, 1:], values[:, 1:]),
-    }  # fmt: skip
     slots = target.shape[1]
     own = values[0] / values[0].mean()
     return Agreement(
-        name, **{part: _coefficient(drawn, sure) for part, drawn in parts.items()},
+        name, _coefficient(spearman(target, values), sure),
+        _coefficient(spearman(target[:, 1:], values[:, 1:]), sure), _coefficient(pearson(target, values), sure),
+        _coefficient(pearson(target[:, 1:], values[:, 1:]), sure),
         p=permutation_p(target[0].tolist(), values[0].tolist(), seed),
         p_rest=permutation_p(target[0, 1:].tolist(), values[0, 1:].tolist(), seed) if slots > 3 else math.nan,
         reliability=halves[0], reliability_rest=halves[1], prompts=count, curve=tuple(own.tolist()),

@@ -41,7 +41,7 @@ def make_prompt(encoder: Encoder, case: Case, slots: Sequence[int]) -> LinkPromp
     Raises:
         InvalidInput: what the encoder refuses, or a fact that stands elsewhere.
     """
-    if case.gold not in slots:
+    if case.gold is None or case.gold not in slots:
         raise invalid("case", f"must have its fact at one of the slots {tuple(slots)}", case.gold)
     one = encoder.encode(case)
     held = {slot: span for slot, span in one.slots.items() if span[1] > span[0]}
