@@ -9,8 +9,8 @@ from typing import Literal
 from catenary.retrieval.link.agreement import FEWEST_SLOTS, Agreement, Link
 
 RELIABLE = 0.6
-"""Split-half reliability, with all slots and without the first, below which nothing is ranked. A profile of .39 (.14)
-gave a coefficient of .72 with one set of prompts and -.09 with the next; those of .71 (.63) and more came back."""
+"""Split-half reliability, with all slots and without the first, below which nothing is ranked. Of Jacobian profiles of
+SmolLM2-135M those of .83 (.77) and .95 (.93) came back with new prompts; one of .56 (.25) went from .72 to -.09."""
 LEVEL = 0.05
 
 Word = Literal["agrees", "first slot alone", "runs against", "not shown", "unreliable", "missing"]
