@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import final, no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
+
+from catenary.compiled import run_compiled
 
 Vector = Float64[np.ndarray, " n"]
 Matrix = Float64[np.ndarray, "n n"]
@@ -33,5 +35,13 @@ class Between:
 
     def take(self, matrix: Matrix) -> Float64[np.ndarray, " known"]:
         """The values, row by row."""
-        left, right = matrix[self.row, self.before], matrix[self.row, self.before + 1]
-        return np.asarray(left + (right - left) * self.share)
+        out = np.empty(self.row.size)
+        run_compiled(_take, matrix, self.row, self.before, self.share, out)
+        return out
+
+
+@no_type_check
+def _take(matrix, row, before, share, out):  # arrays: (n, n), (known) four times
+    for k in range(row.size):
+        left, right = matrix[row[k], before[k]], matrix[row[k], before[k] + 1]
+        out[k] = left + (right - left) * share[k]
