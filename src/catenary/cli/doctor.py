@@ -9,6 +9,7 @@ import typer
 from catenary.cli import options
 from catenary.cli.app import app
 from catenary.cli.terminal import observing, print_json
+from catenary.cli.whole import whole_from
 
 _MARKS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
 LENGTH, LENGTH_OF_CONTROLS = 512, 128
@@ -34,7 +35,11 @@ def doctor(
         bool, typer.Option("--untrained", help="With --full: a freshly initialised network, though there are weights.")
     ] = False,
     length: Annotated[
-        int | None, typer.Option("--length", "-L", min=16, help="Context length in tokens: 512, with --full 128.")
+        int | None,
+        typer.Option(
+            "--length", "-L", parser=whole_from(16), metavar="<int>",
+            help="Context length in tokens, 16 or more: 512, with --full 128.",
+        ),
     ] = None,
     windows: Annotated[int, typer.Option("--windows", min=2, help="With --full: windows that are read.")] = 4,
     probes: Annotated[int, typer.Option("--probes", min=1, help="With --full: cotangents per window.")] = 1,

@@ -7,11 +7,18 @@ from typing import Annotated
 
 import typer
 
+from catenary.cli.whole import whole_from
+
 MODEL = Annotated[str, typer.Argument(metavar="MODEL", help="Hub id, model folder, config.json or preset.")]
 MODEL_OR_GRID = Annotated[
     str | None, typer.Argument(metavar="MODEL", help="Hub id, model folder, config.json or preset; not with --grid.")
 ]
-LENGTH = Annotated[int, typer.Option("--length", "-L", min=16, help="Context length in tokens.")]
+LENGTH = Annotated[
+    int,
+    typer.Option(
+        "--length", "-L", parser=whole_from(16), metavar="<int>", help="Context length in tokens, 16 or more."
+    ),
+]
 SEED = Annotated[int, typer.Option("--seed", min=0, help="Seed of networks, windows and probes.")]
 OUT = Annotated[Path | None, typer.Option("--out", "-o", help="Directory of the run.")]
 JSON = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")]

@@ -159,8 +159,11 @@ def predict(
         typer.echo(f"\n  single networks ({networks} drawn)\n{indent(spread.table(), '  ')}\n")
     if profile.card is not None and profile.card.sentence:
         typer.echo(f"  trust: {profile.card.light}. {profile.card.sentence}")
-    for line in profile.card.statements if profile.card else ():
-        typer.echo(f"  note: {line}")
+    if profile.card is not None:
+        for line in (*profile.card.statements, *profile.card.not_expressed):
+            typer.echo(f"  note: {line}")
+        for line in profile.card.assumed:
+            typer.echo(f"  assumed: {line}")
     if page is not None:
         typer.echo(f"report: {page}")
 

@@ -11,7 +11,6 @@ from types import EllipsisType
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.signal import lfilter
 
 
 def running_sum(
@@ -73,6 +72,8 @@ def decaying_sum(x: Float64[np.ndarray, " *shape"], factor: float, axis: int = 0
     """
     y: Float64[np.ndarray, " *shape"]
     if axis in (-1, x.ndim - 1):
+        from scipy.signal import lfilter  # most of what importing the theory would cost
+
         y = lfilter([1.0], [1.0, -factor], x, axis=-1)
     else:
         y = np.empty_like(x)

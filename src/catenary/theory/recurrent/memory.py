@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
-from scipy.signal import lfilter
 
 from catenary.theory.positions.pairs import Matrix, Pairs, Positions, Singles, Vector
+from catenary.theory.positions.running import decaying_sum
 from catenary.theory.recurrent import single
 from catenary.theory.recurrent.steps import Decay
 from catenary.theory.recurrent.taps import Taps
@@ -157,7 +157,7 @@ class Memory:
     def _along(self, source: Vector, sizes: Vector) -> Vector:
         factor = self.decay.keep_square
         if (sizes == 1).all():
-            return np.asarray(lfilter([1.0], [1.0, -factor], source))
+            return decaying_sum(source, factor)
         left = factor**sizes
         share = factor * (1 - left) / ((1 - factor) * sizes)
         result, state = np.empty_like(source), 0.0

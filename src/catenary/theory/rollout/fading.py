@@ -9,7 +9,6 @@ from typing import final
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.signal import lfilter
 
 from catenary.errors import invalid
 from catenary.theory.positions.scan import Scan, along, check_whole, frozen
@@ -70,6 +69,8 @@ class FadingWindow(Scan):
         padded = np.zeros((*rows.shape[:-1], -(-self.length // width) * width))
         padded[..., : self.length] = rows
         blocks = padded.reshape(*rows.shape[:-1], -1, width)
+        from scipy.signal import lfilter  # slow to import
+
         y = lfilter([1.0], [1.0, -math.exp(-self.slope)], blocks, axis=-1)
         faded = np.exp(-self.slope * np.arange(width))
         tails = np.cumsum((blocks * faded[::-1])[..., ::-1], axis=-1)[..., ::-1]

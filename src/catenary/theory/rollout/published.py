@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.stats
 from jaxtyping import Float64
 
 from catenary.errors import invalid, unknown
@@ -70,6 +69,8 @@ def published_figures(
     Raises:
         InvalidInput: a value is negative, or all are 0 or equal.
     """
+    from scipy.stats import spearmanr, wasserstein_distance  # slow to import
+
     n = min(predicted.size, measured.size)
     sides = []
     for name, values in (("predicted", predicted[:n]), ("measured", measured[:n])):
@@ -78,6 +79,6 @@ def published_figures(
         sides.append(values / values.sum())
     positions = np.arange(n)
     return PublishedFigures(
-        float(scipy.stats.spearmanr(*sides).statistic),
-        float(scipy.stats.wasserstein_distance(positions, positions, *sides)) / (n - 1),
+        float(spearmanr(*sides).statistic),
+        float(wasserstein_distance(positions, positions, *sides)) / (n - 1),
     )
