@@ -20,6 +20,7 @@ from catenary.reproduce.experiment import experiments_folder, read_experiment
 from catenary.reproduce.finding import STUDIES, Finding
 from catenary.reproduce.resampling import drawn_together
 from catenary.reproduce.studies import rollout_measured, rollout_published
+from catenary.reproduce.written import written_rollout
 from catenary.study.observer import Silent
 from catenary.text.windows import Windows
 from small_tokenizers import word_tokenizer
@@ -82,6 +83,8 @@ def test_depths_ramp_and_joins_of_planted_curves() -> None:
     assert 45 < depth["tokens of the average"] < 65
     assert depth["blocks of the average"] == pytest.approx(math.sqrt((50**2 + 31 * 9 * 1.04**4) / 32), rel=0.1)
     assert valley.smear(curves, 0.10) == pytest.approx(3.0 ** (1 - (0.12 - 0.10) / 0.10), rel=0.05)
+    # Eleven of seventeen tokens of the step to 3 lift a log-mean above ln 2: from three tokens inside it on.
+    assert valley.ramp(np.tile(valley_curve, (2, 1))) == 58 / 512
     assert valley.ramp(curves) == pytest.approx(0.12, abs=0.02)
     assert valley.over_middle(curves, -1) == pytest.approx(50, rel=0.05)
     assert valley.kept(curves, 1 / curves) == pytest.approx(-1)
@@ -187,3 +190,23 @@ def test_the_published_influence_is_the_gradient_of_the_largest_probability() ->
         (slope,) = torch.autograd.grad(p, vectors)
         np.testing.assert_allclose(influence[index], slope[0].norm(dim=1).numpy(), rtol=1e-6)
     assert isinstance(windows, Windows)
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_the_rollout_of_what_is_written(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from catenary.models.output_matrix import OutputMatrix
+
+    network, windows, strengths = ct.load(TINY[name], dtype="float64"), token_windows(2, 20), np.array([0.7, 0.2])
+    found = written_rollout(network, windows, strengths)
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=1e-12)
+    alike = np.sqrt(ct.measure_rollout(network, windows, schedule=[0.7, 0.2]).energy[0, 0, 0, :, 0])
+    assert np.abs(found / alike - 1).max() > 0.05
+    # A first token whose values are a tenth of the others' gets less than its attention.
+    monkeypatch.setattr(OutputMatrix, "sizes", lambda self, call: torch.ones(1, call.heads, call.length))
+    np.testing.assert_allclose(written_rollout(network, windows, strengths), alike, rtol=1e-9)
+    small = torch.ones(1, 1, 20)
+    small[..., 0] = 0.1
+    monkeypatch.setattr(OutputMatrix, "sizes", lambda self, call: small.expand(1, call.heads, 20))
+    assert (written_rollout(network, windows, strengths)[:, 0] < 0.5 * alike[:, 0]).all()

@@ -18,6 +18,7 @@ from catenary.reproduce.drawing import lines
 from catenary.reproduce.finding import STUDIES, Finding
 from catenary.reproduce.resampling import Curves, drawn_together, norms
 from catenary.reproduce.small import over_networks
+from catenary.reproduce.written import written_rollout
 from catenary.study.observer import Observer, counting
 from catenary.text.windows import Windows
 from catenary.theory.rollout.attention import Head, head_mean
@@ -54,6 +55,7 @@ def rollout_measured(settings: Mapping[str, Any], observer: Observer) -> Finding
             )
             for name, schedule in (("measured strengths", strengths), ("no residual", np.ones_like(strengths)))
         }  # fmt: skip
+    rolled[f"{ROLLED} as written, measured strengths"] = written_rollout(network, windows, strengths)
     none, bare = np.zeros_like(content), np.ones_like(strengths)
     prior = {
         f"prior, {name}": np.tile(_prior(own, schedule, length), (len(windows), 1))
@@ -66,8 +68,11 @@ def rollout_measured(settings: Mapping[str, Any], observer: Observer) -> Finding
         "prior, no content": prior["prior, no content"][0],
         "influence": measured["influence"].mean(axis=0), "Jacobian": np.exp(np.log(measured["Jacobian"]).mean(axis=0)),
     }  # fmt: skip
-    chart = lines([(name, [(j + 1.0, float(v)) for j, v in enumerate(row / row.sum()) if v > 0])
-                   for name, row in shown.items()], x="position j", y="share of the sum", log_y=True)  # fmt: skip
+    drawn = [
+        (name, [(j + 1.0, float(v)) for j, v in enumerate(row / row.sum()) if v > 0])
+        for name, row in shown.items() if "no residual" not in name
+    ]  # fmt: skip
+    chart = lines(drawn, x="position j", y="share of the sum", log_y=True)
     name = str(settings["model"]).rsplit("/", 1)[-1]
     caption = f"{name}: what the rollout gives to each position, and two measured influences, {len(windows)} windows."
     return Finding(
