@@ -22,7 +22,7 @@ def test_whole_numbers(text: str | int, number: int) -> None:
 
 @pytest.mark.parametrize("text", ["1.5e0", "15", "abc", "", "nan", "inf", "-1e6", "1e999999999", "1e6 tokens", "0x40"])
 def test_other_texts_are_refused_with_the_rule(text: str) -> None:
-    with pytest.raises(typer.BadParameter, match="must be a whole number of at least 16, written as 1024, 1_000_000 or"):
+    with pytest.raises(typer.BadParameter, match="must be a whole number of at least 16, written as 1024, 1_000"):
         whole_from(16)(text)
 
 
