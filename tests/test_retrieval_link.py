@@ -16,6 +16,7 @@ from catenary.profile import Profile
 from catenary.quantity import JACOBIAN_NORM
 from catenary.retrieval.link import (
     PREDICTORS,
+    Coefficient,
     Link,
     LinkTable,
     Readings,
@@ -177,6 +178,7 @@ def test_intervals_lie_below_the_estimate_and_count_both_noises() -> None:
     assert (coefficient.value, coefficient.low, coefficient.high) == pytest.approx((1, 1, 1))
     scored = agree(curve_of(noise=3.0), table_of({"jacobian": U}, noise=0.001), resamples=400)
     assert scored.agreements["jacobian"].spearman.low < 0.6
+    assert scored.agreements["jacobian"].spearman.high - scored.agreements["jacobian"].spearman.low > 0.2
 
 
 def test_no_ranking_where_the_curve_does_not_come_back() -> None:
@@ -215,6 +217,12 @@ def test_first_slot_alone_and_against() -> None:
     assert verdict.by["attention"] == "runs against"
     assert any("Run against it: attention" in note for note in verdict.notes)
     assert verdict.by["jacobian"] in ("first slot alone", "not shown", "unreliable")
+    whole = linked({"jacobian": U})
+    weak = replace(whole.agreements["jacobian"], spearman_rest=Coefficient(0.4, -0.1, 0.6))
+    shaken = judge_link(replace(whole, agreements={**whole.agreements, "jacobian": weak}))
+    assert shaken.by["jacobian"] == "first slot alone"
+    assert "no reliable predictor is shown" in shaken.words or "Jacobian goes" not in shaken.words
+    assert any("by the first slot alone: Jacobian" in note for note in shaken.notes)
 
 
 def test_the_birth_profile_is_never_said_to_predict() -> None:
@@ -252,6 +260,9 @@ def test_gold_alone_needs_two_prompts_at_a_slot() -> None:
     assert not math.isnan(once.spearman.value)
     twice = linked({"logit": U}, n=30).agreements["logit-gold"]
     assert twice.spearman.low > 0.2
+    # two at each slot: halved within slots, as halves of all prompts would leave slots empty
+    pairs = linked({"logit": U}, n=20, noise=0.02).agreements["logit-gold"]
+    assert (pairs.reliability, pairs.reliability_rest) == pytest.approx((1, 1), abs=0.01)
     few = linked({"logit": U}, n=5).agreements
     assert "no prompt shows it at slot 5, 6, 7, 8, 9" in few["logit-gold"].reason
     assert not few["logit"].reason

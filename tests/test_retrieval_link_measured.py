@@ -202,9 +202,9 @@ def test_spans_and_the_answers_first_token() -> None:
 # --- the study ---
 
 
-def scorer_of(**more: Any) -> NetworkScorer:
+def scorer_of(seed: int = 3, **more: Any) -> NetworkScorer:
     config = {**TINY["llama"], "vocab_size": 280, "max_position_embeddings": 400}
-    return NetworkScorer(load(config, seed=3), byte_tokenizer(template="<s> $A"), max_new_tokens=3, **more)
+    return NetworkScorer(load(config, seed=seed), byte_tokenizer(template="<s> $A"), max_new_tokens=3, **more)
 
 
 def test_prompts_resume_to_the_same_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +227,8 @@ def test_prompts_resume_to_the_same_table(tmp_path: Path, monkeypatch: pytest.Mo
     assert stamps == [unit.stat().st_mtime_ns for k, unit in enumerate(units) if k not in (1, 2)]
     # another seed, and another network, are other units
     read_held_out(task, scorer_of(), tmp_path, **options, seed=1)
-    assert len(list((tmp_path / "units").iterdir())) == 10
+    read_held_out(task, scorer_of(seed=4), tmp_path, **options)
+    assert len(list((tmp_path / "units").iterdir())) == 15
     units[0].write_text("{}")
     with pytest.raises(InvalidInput, match="not what was written"):
         read_held_out(task, scorer_of(), tmp_path, **options)

@@ -77,7 +77,8 @@ def split_half(
     r is the mean over random splits of the correlation of the halves' curves, and the Spearman-Brown step carries it
     to all rows; at r < 0 it has no meaning and r stands. For a true curve with variance \(v\) over slots and
     independent errors of standard deviation s in each of n rows it tends to \(v/(v+s^2/n)\). With ``strata`` each is
-    halved by itself. NaN where a stratum has a single row, or fewer than 3 slots are left.
+    halved by itself. NaN where a stratum has a single row, most halves lack a slot or are constant, or fewer than 3
+    slots are left.
     """
     groups = [np.flatnonzero(np.array(strata) == s) for s in sorted(set(strata))] if strata else [np.arange(len(rows))]
     if min(len(group) for group in groups) < 2:
@@ -95,7 +96,7 @@ def split_half(
 
 def _stepped(found: Float64[np.ndarray, " split"]) -> float:
     known = found[np.isfinite(found)]
-    if not len(known):
+    if len(known) < len(found) / 2:
         return math.nan
     r = float(known.mean())
     return 2 * r / (1 + r) if r >= 0 else r
