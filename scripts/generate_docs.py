@@ -9,8 +9,8 @@ from pathlib import Path
 
 VERBS = (
     ("profile",), ("predict",), ("atlas",), ("measure",), ("compare",), ("report",), ("doctor",),
-    ("strengths",), ("pathways",), ("rollout",), ("boundaries",), ("evolve",), ("learn",), ("order",), ("retrieve",), ("reproduce",),
-    ("kinetic",),
+    ("strengths",), ("pathways",), ("rollout",), ("boundaries",), ("evolve",), ("learn",), ("order",), ("retrieve",),
+    ("reproduce",), ("kinetic",),
     *(("kinetic", verb) for verb in ("profile", "phase", "simulate", "correlate", "bridge")),
 )  # fmt: skip
 DOCS = Path(__file__).parent.parent / "docs"
