@@ -165,7 +165,7 @@ def test_the_published_rollouts() -> None:
 
 def test_the_measured_rollout(demo: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rollout_measured, "drawn_together", draws_of(20))
-    small = {key: demo[key] for key in ("model", "documents")} | {"length": 24, "windows": 3, "monotone": 2}
+    small = {key: demo[key] for key in ("model", "documents")} | {"length": 48, "windows": 4, "monotone": 2}
     found = run("rollout-measured", "2602.16837", "smollm2_rollout", **small)
     assert found["W1 gained by the residual, influence"].value == pytest.approx(
         found["wasserstein, its own attention, no residual, influence"].value

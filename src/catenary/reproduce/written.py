@@ -54,4 +54,4 @@ def _written(call: Any, sizes: Float64[np.ndarray, "H L"]) -> Float64[np.ndarray
         weights = block[0].double().cpu().numpy()
         stop = start + weights.shape[1]
         found[start:stop, :stop] = np.einsum("hqk,hk->qk", weights, sizes[:, :stop])
-    return found / found.sum(axis=1, keepdims=True)
+    return np.asarray(found / found.sum(axis=1, keepdims=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float64
 
 import catenary as ct
+from catenary.deviation import spearman
 from catenary.page.exhibit import Plate
 from catenary.reading import Reading
 from catenary.reproduce.claim import interval_of
@@ -28,6 +29,8 @@ from catenary.theory.rollout.published import published_figures
 ROLLED = "its own attention"
 DRAWS = 400
 """Bootstrap draws of a figure that sorts whole curves: the 2.5 % quantile then rests on 10."""
+BIN = 16
+"""Tokens whose log-mean is one point of a binned rank correlation."""
 
 
 def rollout_measured(settings: Mapping[str, Any], observer: Observer) -> Finding:
@@ -127,24 +130,34 @@ def _figures(
     """Spearman and W1 of every prediction against both influences, and what residual and content gain in W1.
 
     A prior is one row repeated, which no draw of windows changes. "Behind the first" leaves the first token out of
-    both curves.
+    both curves; "binned" takes log-means of 16 tokens, which the windows here resolve better than single tokens: half
+    of them against the other half says how well.
     """
     groups = {**rolled, **prior}
     for kind, target in measured.items():
         yield drawn_together(f"share of the first, {kind}", [target], lambda t, k=kind: _share(_average(k, t)),
                              f"first token's share of the measured {kind}", low=0.0, high=1.0)  # fmt: skip
+        for words, formula in (("", spearman), (", binned", _binned)):
+            yield _halves(f"spearman of halves, {kind}{words}", target, kind, formula)
         for name, rows in groups.items():
-            for behind, words in ((0, ""), (1, ", behind the first")):
-                for figure in ("spearman", "wasserstein"):
-                    yield _against(f"{figure}, {name}, {kind}{words}", rows, target, kind, figure, behind)
+            for figure in ("spearman", "wasserstein"):
+                yield _against(f"{figure}, {name}, {kind}", rows, target, kind, figure)
+            if "no residual" in name or "no content" in name:
+                continue
+            yield _against(f"wasserstein, {name}, {kind}, behind the first", rows, target, kind, "wasserstein", 1)
+            yield drawn_together(
+                f"spearman, {name}, {kind}, binned", [rows, target],
+                lambda r, t, k=kind: _binned(r.mean(axis=0), _average(k, t)),
+                f"rank correlation of log-means of {BIN} tokens with those of the measured {kind}",
+                high=1.0, draws=DRAWS,
+            )  # fmt: skip
         for gained, worse, better in (
             ("residual", f"{ROLLED}, no residual", f"{ROLLED}, measured strengths"),
             ("residual in the prior", "prior, no residual", "prior, no content"),
             ("content in the prior", "prior, no content", "prior, content"),
         ):
             yield drawn_together(
-                f"W1 gained by the {gained}, {kind}",
-                [groups[worse], groups[better], target],
+                f"W1 gained by the {gained}, {kind}", [groups[worse], groups[better], target],
                 lambda a, b, t, k=kind: _figure("wasserstein", a, t, k) - _figure("wasserstein", b, t, k),
                 "W1 without it less W1 with it", draws=DRAWS,
             )  # fmt: skip
@@ -153,7 +166,7 @@ def _figures(
                              "first token's share of the row", low=0.0, high=1.0)  # fmt: skip
 
 
-def _against(name: str, rows: Curves, target: Curves, kind: str, figure: str, behind: int) -> Reading:
+def _against(name: str, rows: Curves, target: Curves, kind: str, figure: str, behind: int = 0) -> Reading:
     return drawn_together(
         name, [rows, target], lambda r, t: _figure(figure, r, t, kind, behind),
         f"the row against the measured {kind}, by the published code's definition",
@@ -164,6 +177,22 @@ def _against(name: str, rows: Curves, target: Curves, kind: str, figure: str, be
 def _figure(figure: str, rows: Curves, target: Curves, kind: str, behind: int = 0) -> float:
     found = published_figures(rows.mean(axis=0)[behind:], _average(kind, target)[behind:])
     return float(getattr(found, figure))
+
+
+def _halves(name: str, curves: Curves, kind: str, formula: Callable[[Any, Any], float]) -> Reading:
+    """What one half of the windows scores against the other: mean over 32 splits, its scatter the interval."""
+    rng, half = np.random.default_rng(0), len(curves) // 2
+    splits = [rng.permutation(len(curves)) for _ in range(32)]
+    scores = [formula(_average(kind, curves[p[:half]]), _average(kind, curves[p[half:]])) for p in splits]
+    low, high = np.quantile(scores, [0.025, 0.975])
+    return Reading(name, float(np.mean(scores)), f"half of the windows against the other, measured {kind}, 32 splits",
+                   float(low), float(high))  # fmt: skip
+
+
+def _binned(a: Any, b: Any) -> float:
+    """Rank correlation of log-means of ``BIN`` tokens, counted from the end."""
+    logs = [np.log(row[len(row) % BIN :]).reshape(-1, BIN).mean(axis=1) for row in (a, b)]
+    return spearman(*logs)
 
 
 def _average(kind: str, curves: Curves) -> Any:
