@@ -16,7 +16,9 @@ from catenary.architecture import (
     GatedRecurrence,
     Kernel,
     Layer,
+    LinearAttention,
     Recurrence,
+    SelectiveStateSpace,
     ShortConvolution,
     StateSpace,
     Window,
@@ -25,6 +27,7 @@ from catenary.theory.birth import birth_energies, mixers
 from catenary.theory.chunks import chunked_energies, told_chunk
 from catenary.theory.cost import check_coarse_cost, has_random_rates
 from catenary.theory.embedding import Start, embedded
+from catenary.theory.fading import faded
 from catenary.theory.positions.chunk_nodes import ChunkNodes
 from catenary.theory.positions.grid import Grid
 from catenary.theory.positions.groups import Groups, positions
@@ -66,9 +69,9 @@ def coarse_energies(
 
     Tokens enter only through the probability that two of them are equal; ids need the exact recursion. Where windows
     do not reach the last position in as many steps as there are layers, the value is exactly 0. Where all heads decay
-    with the distance, positions more than ``TOLD`` memories of the gentlest slope back have the energy there,
-    exponentially continued, and at least the smallest normal number. Chunks beside the whole past are known at some
-    positions of some chunks (``chunked_energies``). Derived here.
+    with the distance, positions more than ``TOLD`` memories of the gentlest slope back continue the energies behind
+    them (``faded``). Chunks beside the whole past are known at some positions of some chunks (``chunked_energies``).
+    Derived here.
 
     Args:
         architecture: as for ``birth_energies``.
@@ -83,7 +86,8 @@ def coarse_energies(
         head, ratio = SETTLING
         grid = make_grid(kernels(architecture), held, head=head, ratio=ratio, tilted=True)
         near = coarse_energies(architecture, held, repeat_probability, coupling, finite_width, grid)
-        return _continued(near, length, memory(architecture))
+        layers = sum(bool(layer.attentions) for layer in architecture.layers)
+        return faded(near, length, int(TOLD * memory(architecture)), memory(architecture), layers)
     chunk = told_chunk(architecture, kernels(architecture), length) if grid is None else None
     if chunk is not None and kernels(architecture) == {Chunk(chunk)}:
         # Nothing leaves a chunk: the last one is a sequence of its own.
@@ -111,15 +115,6 @@ def _grid(architecture: Architecture, length: int, carried: float | None) -> Gri
     nearing = NEARING if has_random_rates(architecture) else np.inf
     tail, tilted = TAIL + convolved(architecture), tilt(architecture, length) > 0
     return make_grid(kernels(architecture), length, carried, tail=tail, nearing=nearing, tilted=tilted)
-
-
-def _continued(near: Float64[np.ndarray, " n"], length: int, scale: float) -> Float64[np.ndarray, " L"]:
-    """Energies of the last positions, and before them those ``TOLD`` memories back exponentially continued."""
-    first = near.size - int(TOLD * scale)
-    scale = min(scale, near.size - 2 - first)
-    rate = np.log(near[first + int(scale)] / near[first]) / int(scale)
-    before = np.exp(np.log(near[first]) + rate * np.arange(near.size - length - first, 0))
-    return np.asarray(np.maximum(np.concatenate((before, near[first:])), np.finfo(np.float64).tiny))
 
 
 def coarse_start(architecture: Architecture, grid: Grid, repeat_probability: float = 0.0) -> Start:
@@ -189,7 +184,7 @@ def mixing(layer: Layer) -> tuple[Attention | Recurrence, ...]:
     return (*layer.attentions, *layer.recurrences)
 
 
-Convolved = ShortConvolution | StateSpace | GatedRecurrence
+Convolved = ShortConvolution | StateSpace | GatedRecurrence | SelectiveStateSpace
 """What has taps."""
 
 
@@ -214,5 +209,5 @@ def kernels(architecture: Architecture) -> frozenset[Kernel]:
 
 
 def _resolved(mix: Recurrence, width: int) -> tuple[Alibi, ...]:
-    steepest = GENTLE if isinstance(mix, GatedRecurrence) else np.inf
+    steepest = np.inf if isinstance(mix, LinearAttention) else GENTLE
     return tuple(kernel for kernel in decays(mix, width) if kernel.slope < steepest)

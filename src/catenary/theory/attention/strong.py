@@ -204,8 +204,7 @@ def _between_nodes(x: Vector, count: int) -> Float64[np.ndarray, "x nodes"]:
     parts = _barycentric_weights(count) / gap
     parts[exact.any(axis=1)] = 0.0
     parts[exact] = 1.0
-    parts /= parts.sum(axis=1, keepdims=True)
-    return parts
+    return np.asarray(parts / parts.sum(axis=1, keepdims=True))
 
 
 def row_moments(scores: Scores, counts: Vector, variances: Float64[np.ndarray, " U"]) -> SoftmaxMoments:
