@@ -16,9 +16,7 @@ from catenary.architecture import (
     GatedRecurrence,
     Kernel,
     Layer,
-    LinearAttention,
     Recurrence,
-    SelectiveStateSpace,
     ShortConvolution,
     StateSpace,
     Window,
@@ -184,7 +182,7 @@ def mixing(layer: Layer) -> tuple[Attention | Recurrence, ...]:
     return (*layer.attentions, *layer.recurrences)
 
 
-Convolved = ShortConvolution | StateSpace | GatedRecurrence | SelectiveStateSpace
+Convolved = ShortConvolution | StateSpace | GatedRecurrence
 """What has taps."""
 
 
@@ -209,5 +207,5 @@ def kernels(architecture: Architecture) -> frozenset[Kernel]:
 
 
 def _resolved(mix: Recurrence, width: int) -> tuple[Alibi, ...]:
-    steepest = np.inf if isinstance(mix, LinearAttention) else GENTLE
+    steepest = GENTLE if isinstance(mix, GatedRecurrence) else np.inf
     return tuple(kernel for kernel in decays(mix, width) if kernel.slope < steepest)

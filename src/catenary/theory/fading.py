@@ -37,7 +37,7 @@ def faded(
     gain = _gain(float(at[0] - at[1] + 2 * (times[0] - times[1])), times, layers)
     behind = np.arange(length - 1, told - 1, -1) / memory
     logs = at[0] - 2 * (behind - times[0]) + _log_paths(gain * behind, layers) - _log_paths(gain * times[:1], layers)
-    return np.maximum(np.concatenate((np.exp(logs), near[-told:])), TINY)
+    return np.asarray(np.maximum(np.concatenate((np.exp(logs), near[-told:])), TINY))
 
 
 def _gain(growth: float, times: Float64[np.ndarray, " 2"], layers: int) -> float:
