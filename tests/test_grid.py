@@ -312,9 +312,14 @@ def test_a_gauss_rule_is_exact_for_polynomials() -> None:
     for power in range(10):
         assert rule.weights @ rule.nodes**power == pytest.approx(weights @ points**power, rel=1e-9, abs=1e-11)
     assert abs(rule.weights @ rule.nodes**10 / (weights @ points**10) - 1) > 1e-3
+    ended = gauss_rule(points, weights, 5, points.min())
+    assert ended.nodes.min() == pytest.approx(points.min(), rel=1e-12)
+    assert (ended.weights > 0).all()
+    for power in range(9):
+        assert ended.weights @ ended.nodes**power == pytest.approx(weights @ points**power, rel=1e-9, abs=1e-11)
 
 
-def test_ten_slopes_stand_for_thirty_two() -> None:
+def test_nine_slopes_stand_for_thirty_two() -> None:
     length = 400
     heads = tuple(HeadGroup(1, Alibi(2 ** (-8 * k / 32))) for k in range(1, 33))
 
@@ -323,6 +328,7 @@ def test_ten_slopes_stand_for_thirty_two() -> None:
         return sum(p.share * operator(p.kernel, length).adjoint(last) ** 2 for p in portions)
 
     portions = merged(heads)
-    assert len(portions) == 10
+    assert len(portions) == 9
+    assert min(portion.kernel.slope for portion in portions) == pytest.approx(2**-8, rel=1e-12)
     assert sum(portion.share for portion in portions) == pytest.approx(1)
-    np.testing.assert_allclose(rows_of(portions)[100:], rows_of(each(heads))[100:], rtol=1e-3)
+    np.testing.assert_allclose(rows_of(portions)[100:], rows_of(each(heads))[100:], rtol=4e-3)

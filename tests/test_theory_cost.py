@@ -49,7 +49,7 @@ def sloped(depth: int) -> Architecture:
 def test_every_head_group_of_every_layer_counts() -> None:
     assert passes(qwen2_like(depth=24)) == 24
     assert passes(sloped(24)) == 24 * 32
-    assert passes(sloped(24), merged) == 24 * 10
+    assert passes(sloped(24), merged) == 24 * 9
     assert exact_seconds(sloped(24), 512) == pytest.approx(32 * exact_seconds(qwen2_like(depth=24), 512))
     assert coarse_seconds(qwen2_like(depth=3), 200) == pytest.approx(4 * coarse_seconds(qwen2_like(depth=3), 100))
 

@@ -11,8 +11,8 @@ from jaxtyping import Float64
 
 from catenary.architecture import Alibi, HeadGroup, Kernel
 
-MOST_SLOPES = 10
-"""Slopes that stand for all of them: the last row of 32 heads is right within 9e-4, its mean within 1e-5."""
+MOST_SLOPES = 9
+"""Slopes that stand for all of them: the norm under 16 or 32 is within 1e-3 of that under each by itself."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,9 @@ def merged(groups: Sequence[HeadGroup], most: int = MOST_SLOPES) -> tuple[Portio
     r"""``each``, with ALiBi's slopes m replaced by ``most`` others where there are more.
 
     What a layer does is a mean over heads of a function of m, smooth in \(\ln m\). The Gauss rule of the heads'
-    discrete measure in \(\ln m\) takes it exactly for polynomials up to degree 2 ``most`` - 1. Derived here.
+    discrete measure in \(\ln m\) takes it exactly for polynomials up to degree 2 ``most`` - 2, with one node at the
+    gentlest slope, which decides how energies fall far back: with none there, the norm is 4 % off at 12 memories for
+    32 slopes. Derived here.
     """
     portions = each(groups)
     decaying = [portion for portion in portions if isinstance(portion.kernel, Alibi)]
@@ -47,7 +49,7 @@ def merged(groups: Sequence[HeadGroup], most: int = MOST_SLOPES) -> tuple[Portio
     others = tuple(portion for portion in portions if not isinstance(portion.kernel, Alibi))
     logs = np.log([portion.kernel.slope for portion in decaying if isinstance(portion.kernel, Alibi)])
     shares = np.array([portion.share for portion in decaying])
-    rule = gauss_rule(logs, shares, most)
+    rule = gauss_rule(logs, shares, most, float(logs.min()))
     stood_for = (Portion(float(share), Alibi(math.exp(at))) for at, share in zip(rule.nodes, rule.weights, strict=True))
     return (*others, *stood_for)
 
@@ -60,13 +62,16 @@ class Rule:
     weights: Float64[np.ndarray, " nodes"]
 
 
-def gauss_rule(points: Float64[np.ndarray, " n"], weights: Float64[np.ndarray, " n"], size: int) -> Rule:
+def gauss_rule(
+    points: Float64[np.ndarray, " n"], weights: Float64[np.ndarray, " n"], size: int, end: float | None = None
+) -> Rule:
     """The Gauss rule of a discrete measure: Lanczos' recursion, then the eigenvalues of its matrix.
 
     Args:
         points: where the measure sits; at least ``size`` different ones.
         weights: how much, > 0.
         size: number of nodes.
+        end: a node to have (Radau's rule), no point beyond it on one side.
     """
     total = float(weights.sum())
     basis = [np.sqrt(weights / total)]
@@ -79,6 +84,10 @@ def gauss_rule(points: Float64[np.ndarray, " n"], weights: Float64[np.ndarray, "
             following = following - (earlier @ following) * earlier
         beside.append(float(np.linalg.norm(following)))
         basis.append(following / beside[-1])
+    if end is not None and size > 1:
+        inner = np.diag(diagonal[:-1]) + np.diag(beside[:-2], 1) + np.diag(beside[:-2], -1) - end * np.eye(size - 1)
+        last = np.append(np.zeros(size - 2), beside[-2] ** 2)
+        diagonal[-1] = end + float(np.linalg.solve(inner, last)[-1])
     matrix = np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1)
     nodes, vectors = np.linalg.eigh(matrix)
     return Rule(nodes, total * vectors[0] ** 2)
