@@ -24,8 +24,9 @@ ELSEWHERE = {"config.json", "result.json", "run.json", "variation.json", "sensit
 
 @cache
 def words() -> frozenset[str]:
-    """Every identifier and every one-word string of the package, the tests and the scripts, and every config field."""
-    found: set[str] = set()
+    """Every identifier and every one-word string of the package, the tests and the scripts, every config field, and the
+    names of the experiments."""
+    found = {path.stem for path in (ROOT / "experiments").rglob("*.toml")}
     for path in (*SOURCE.rglob("*.py"), *(ROOT / "tests").rglob("*.py"), *(ROOT / "scripts").glob("*.py")):
         if path == Path(__file__):
             continue
