@@ -76,11 +76,18 @@ def plain(architecture: Architecture) -> Architecture:
     return replace(architecture, layers=layers, embedding=embedding)
 
 
+def _heads(width: int) -> Heads:
+    """Attention for a network that has none: as strong as a value of unit variance."""
+    std = width**-0.5
+    return Heads((HeadGroup(4),), kv_heads=4, head_dim=width // 4, query_scale=1.0, qk_norm=False, query_key_std=0.0,
+                 value_std=std, output_std=std, rotary=None)  # fmt: skip
+
+
 def _plain_steps(layer: Layer, architecture: Architecture) -> list[Step]:
     parts: list[Branch | Step] = [*layer.branches, *layer.steps]
     found = [norm for part in parts for norm in (part.before, part.after)]
     norm = next(norm for norm in (architecture.final_norm, *found) if norm)
-    heads = next(mix for layer in architecture.layers for mix in layer.attentions)
+    heads = next((mix for layer in architecture.layers for mix in layer.attentions), _heads(architecture.width))
     steps = []
     for branch in layer.branches:
         mix = heads if isinstance(branch.mix, Recurrence) else branch.mix

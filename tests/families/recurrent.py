@@ -11,6 +11,9 @@ LIQUID = {"num_hidden_layers": 6, "block_auto_adjust_ff_dim": False, "initialize
 
 MAMBA = {"num_hidden_layers": 6, "mamba_n_heads": 16, "mamba_d_state": 32, "mamba_chunk_size": 64}
 
+SELECTIVE = {"num_hidden_layers": 4, "state_size": 16, "time_step_rank": 8, "initializer_range": 0.1,
+             "intermediate_size": 256}  # fmt: skip
+
 RECURRENT_CASES: dict[str, Case] = {
     "lfm2": dense("short convolutions", **LIQUID),
     "lfm2_moe": dense("short convolutions", **LIQUID, num_dense_layers=2, num_experts=8, num_experts_per_tok=2,
@@ -33,6 +36,11 @@ RECURRENT_CASES: dict[str, Case] = {
                                layers_block_type=["linear_attention", "moe", "full_attention", "moe"] * 2),
     "recurrent_gemma": dense("gated recurrences, windows", num_hidden_layers=6, lru_width=256, initializer_range=None,
                              intermediate_size=512, attention_window_size=WINDOW, w_init_variance_scale=0.1),
+    "mamba": dense("selective state spaces", **SELECTIVE),
+    "mamba-strong": dense("selective state spaces", model_type="mamba", **{**SELECTIVE, "initializer_range": 0.245}),
+    "falcon_mamba": dense("selective state spaces", **SELECTIVE),
+    "falcon_mamba-strong": dense("selective state spaces", model_type="falcon_mamba",
+                                 **{**SELECTIVE, "initializer_range": 0.245}),
     "granitemoehybrid-mamba": dense("multipliers, state spaces", model_type="granitemoehybrid", **MAMBA,
                                     num_local_experts=0, num_experts_per_tok=0, shared_intermediate_size=256,
                                     attention_multiplier=32**-0.5, residual_multiplier=0.6, embedding_multiplier=3,

@@ -113,5 +113,29 @@ class GatedRecurrence:
     gate_variance: float
 
 
-Recurrence = ShortConvolution | LinearAttention | StateSpace | GatedRecurrence
+@dataclass(frozen=True)
+class SelectiveStateSpace:
+    """Mamba 1: y_i = u_i + sum over j <= i and n of c_in b_jn exp(-n sum over j < l <= i of t_l) t_j u_j, per channel.
+
+    u is ``activation`` of a convolution over ``taps`` tokens of a linear map of the input; b and c of ``state``
+    entries n = 1, 2, ..., and ``rank`` numbers behind the steps, are linear in all ``width`` channels of u
+    (``project_std``); the ``steps`` t of a channel are softplus of a linear map of those numbers (``step_std``) and
+    a bias. With ``norm``, b, c and the numbers are normalised. The output is W_out (silu(W x) * y).
+    """
+
+    width: int
+    state: int
+    rank: int
+    taps: int
+    activation: str
+    input_std: float
+    tap_std: float
+    project_std: float
+    step_std: float
+    output_std: float
+    steps: Steps
+    norm: Norm | None = None
+
+
+Recurrence = ShortConvolution | LinearAttention | StateSpace | GatedRecurrence | SelectiveStateSpace
 """What mixes positions without a softmax."""

@@ -37,6 +37,7 @@ from catenary.configs import layer_norm as layer_norm
 from catenary.configs import lfm2 as lfm2
 from catenary.configs import llama as llama
 from catenary.configs import llama4 as llama4
+from catenary.configs import mamba as mamba
 from catenary.configs import mimo as mimo
 from catenary.configs import minicpm3 as minicpm3
 from catenary.configs import minimax as minimax

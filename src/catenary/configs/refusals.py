@@ -9,9 +9,7 @@ RECURRENT = "what mixes its positions is a recurrence ({}), whose second moment 
 HYBRID = "some of its layers mix positions by a recurrence ({}), whose second moment this version does not hold"
 
 REFUSALS: Mapping[str, str] = {
-    "mamba": RECURRENT.format("a selective state space"),
     "mamba2": RECURRENT.format("a selective state space"),
-    "falcon_mamba": RECURRENT.format("a selective state space"),
     "rwkv": RECURRENT.format("decaying sums of keys and values"),
     "xlstm": RECURRENT.format("matrix memories with exponential gates"),
     "jamba": HYBRID.format("Mamba"),

@@ -16,7 +16,9 @@ from catenary.architecture import (
     GatedRecurrence,
     Kernel,
     Layer,
+    LinearAttention,
     Recurrence,
+    SelectiveStateSpace,
     ShortConvolution,
     StateSpace,
     Window,
@@ -182,7 +184,7 @@ def mixing(layer: Layer) -> tuple[Attention | Recurrence, ...]:
     return (*layer.attentions, *layer.recurrences)
 
 
-Convolved = ShortConvolution | StateSpace | GatedRecurrence
+Convolved = ShortConvolution | StateSpace | GatedRecurrence | SelectiveStateSpace
 """What has taps."""
 
 
@@ -207,5 +209,5 @@ def kernels(architecture: Architecture) -> frozenset[Kernel]:
 
 
 def _resolved(mix: Recurrence, width: int) -> tuple[Alibi, ...]:
-    steepest = GENTLE if isinstance(mix, GatedRecurrence) else np.inf
+    steepest = np.inf if isinstance(mix, LinearAttention) else GENTLE
     return tuple(kernel for kernel in decays(mix, width) if kernel.slope < steepest)

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from catenary.architecture import Architecture, GatedRecurrence, ShortConvolution, StateSpace
+from catenary.architecture import (
+    Architecture,
+    GatedRecurrence,
+    LinearAttention,
+    SelectiveStateSpace,
+    ShortConvolution,
+    StateSpace,
+)
 from catenary.errors import NotApplicable
 from catenary.theory.positions.portions import PortionsOf, each, merged
 from catenary.theory.recurrent.mixer import decays
@@ -39,6 +47,9 @@ FIXED, SINGLE = 0.6, 0.3
 """What a decay costs beside that of a state space: fixed ones (linear attention), and with one state each besides."""
 
 
+SHARES: Mapping[type, float] = {LinearAttention: FIXED, GatedRecurrence: SINGLE}
+
+
 @dataclass(frozen=True)
 class States:
     """How many layers have decaying states, how many decays stand for their heads in all, and their work in decays."""
@@ -55,14 +66,14 @@ def states(architecture: Architecture) -> States:
         for mix in layer.recurrences:
             if not isinstance(mix, ShortConvolution):
                 number = count * len(decays(mix, architecture.width))
-                share = 1.0 if isinstance(mix, StateSpace) else SINGLE if isinstance(mix, GatedRecurrence) else FIXED
+                share = SHARES.get(type(mix), 1.0)
                 layers, total, work = layers + count, total + number, work + share * number
     return States(layers, total, work)
 
 
 def has_random_rates(architecture: Architecture) -> bool:
     """Whether a layer has channels of many rates, drawn or counted up: a state space, a gated recurrence."""
-    kinds = (StateSpace, GatedRecurrence)
+    kinds = (StateSpace, GatedRecurrence, SelectiveStateSpace)
     return any(isinstance(mix, kinds) for layer in set(architecture.layers) for mix in layer.recurrences)
 
 

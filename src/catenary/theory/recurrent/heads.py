@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from catenary.architecture import GatedRecurrence, LinearAttention, StateSpace, Steps
+from catenary.architecture import GatedRecurrence, LinearAttention, SelectiveStateSpace, StateSpace, Steps
 from catenary.errors import NotApplicable
 from catenary.theory.positions.portions import gauss_rule
 from catenary.theory.recurrent.steps import Decay, fixed_decay, step_decay
@@ -59,6 +59,21 @@ def state_space_shares(word: StateSpace, width: int) -> tuple[tuple[Share, ...],
     )
 
 
+def selective_shares(word: SelectiveStateSpace, energy: float) -> tuple[Share, ...]:
+    """The decays of a state's entries in all channels; ``energy`` is that of the values they are linear in."""
+    known = 1.0 if word.norm else word.width * word.project_std**2 * energy
+    deviation = math.sqrt(word.rank * word.step_std**2 * known)
+    rates = _few(range(1, word.state + 1), max(1, round(PER_SPREAD * math.log(word.state))))
+    return tuple(
+        Share(share * weight, step_decay(rate, bias, deviation))
+        for rate, share in rates
+        for bias, weight in _biases(word.steps, SELECTIVE_NODES)
+    )
+
+
+SELECTIVE_NODES = 6
+"""Of a log-uniform range of steps where nothing but states carries far."""
+
 RADIUS_NODES = 12
 """Of a channel's decay: with 32 the norm moves by 1e-5 dex or less up to 1,000 tokens, with 8 it moved by .001."""
 
@@ -80,12 +95,12 @@ def radius_shares(word: GatedRecurrence) -> tuple[Share, ...]:
     )
 
 
-def _biases(steps: Steps) -> list[tuple[float, float]]:
+def _biases(steps: Steps, count: int = RANGE_NODES) -> list[tuple[float, float]]:
     """The biases of the steps and their weights: Gauss-Legendre in the logarithm of a range of step sizes."""
     if steps.range is None:
         return [(steps.bias, 1.0)]
     low, high = map(math.log, steps.range)
-    nodes, weights = np.polynomial.legendre.leggauss(RANGE_NODES)
+    nodes, weights = np.polynomial.legendre.leggauss(count)
     sizes = np.exp((low + high) / 2 + nodes * (high - low) / 2)
     return [(float(np.log(np.expm1(size))), float(weight) / 2) for size, weight in zip(sizes, weights, strict=True)]
 

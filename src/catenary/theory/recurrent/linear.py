@@ -49,11 +49,13 @@ class RecurrentMixer:
 
     def forward(self, x: Pairs) -> Outcome:
         """The pass over inputs of covariance ``x``, behind a norm."""
-        drive = Drive(self.query.forward(x), self.key.forward(x), self.value.forward(x), self.entries)
+        query, key, value = self.query.forward(x), self.key.forward(x), self.value.forward(x)
+        drive = Drive(query, key, value, self.entries)
         gate = self.gate.forward(x)
         groups = tuple(self._group(shares, drive, gate.value) for shares in self.groups)
         added = summed([(self.gain / len(groups), group.added) for group in groups])
-        return Outcome(added, PassedRecurrence(self, drive, gate, tuple(group.passed for group in groups)))
+        passed = tuple(group.passed for group in groups)
+        return Outcome(added, PassedRecurrence(self, (query, key, value), gate, passed))
 
     def _group(self, shares: tuple[tuple[float, Memory], ...], drive: Drive, gate: Pairs) -> _Group:
         reads = tuple((share, Read.of(memory, drive, self.skip)) for share, memory in shares)
@@ -85,13 +87,13 @@ class PassedRecurrence:
     """The forward pass of all groups."""
 
     mixer: RecurrentMixer
-    drive: Drive
+    streams: tuple[PassedStream, PassedStream, PassedStream]
     gate: PassedStream
     groups: tuple[PassedGroup, ...]
 
     def backward(self, gradient: Pairs) -> Pairs:
         """Through queries, keys, values, steps and gates."""
-        mixer, drive = self.mixer, self.drive
+        mixer, (query, key, value) = self.mixer, self.streams
         found: Gradients | None = None
         to_gate: Pairs | None = None
         for group in self.groups:
@@ -104,8 +106,8 @@ class PassedRecurrence:
                 found = part if found is None else found.plus(part)
         assert found is not None
         assert to_gate is not None
-        total = drive.query.backward(found.query).plus(drive.key.backward(found.key))
-        total = total.plus(drive.value.backward(found.value)).plus(self.gate.backward(to_gate))
+        total = query.backward(found.query).plus(key.backward(found.key))
+        total = total.plus(value.backward(found.value)).plus(self.gate.backward(to_gate))
         if found.step is not None:
             total = total.plus(found.step.times(constant(mixer.step_variance)))
         return total.times(constant(mixer.gain))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from catenary.architecture import (
     Alibi,
     Causal,
     GatedRecurrence,
     LinearAttention,
     Recurrence,
+    SelectiveStateSpace,
     ShortConvolution,
     StateSpace,
 )
@@ -15,11 +18,13 @@ from catenary.theory.attention.mixer import PositionsOf
 from catenary.theory.feed_forward.activations import activation
 from catenary.theory.feed_forward.mixer import GATES
 from catenary.theory.mixers import Mixer
+from catenary.theory.positions.pairs import Vector
 from catenary.theory.recurrent.convolution import ConvolutionMixer
 from catenary.theory.recurrent.gated import GatedMixer
-from catenary.theory.recurrent.heads import Share, linear_shares, radius_shares, state_space_shares
+from catenary.theory.recurrent.heads import Share, linear_shares, radius_shares, selective_shares, state_space_shares
 from catenary.theory.recurrent.linear import RecurrentMixer
 from catenary.theory.recurrent.memory import Memory
+from catenary.theory.recurrent.selective import SelectiveMixer
 from catenary.theory.recurrent.streams import Stream
 from catenary.theory.recurrent.taps import Taps
 
@@ -39,6 +44,8 @@ def recurrent_mixer(word: Recurrence, width: int, positions_of: PositionsOf) -> 
             return _state_space(word, width, positions_of)
         case GatedRecurrence():
             return _gated(word, width, positions_of)
+        case SelectiveStateSpace():
+            return _selective(word, width, positions_of)
 
 
 def decays(word: Recurrence, width: int) -> tuple[Alibi, ...]:
@@ -50,6 +57,8 @@ def decays(word: Recurrence, width: int) -> tuple[Alibi, ...]:
             groups = state_space_shares(word, width)
         case GatedRecurrence():
             groups = (radius_shares(word),)
+        case SelectiveStateSpace():
+            groups = (selective_shares(word, _stored(word, width, np.ones(1)).energy()),)
         case _:
             groups = ()
     return tuple(Alibi(share.decay.slope) for group in groups for share in group)
@@ -100,6 +109,18 @@ def _gated(word: GatedRecurrence, width: int, positions_of: PositionsOf) -> Mixe
         variance=step * word.tap_std**2,
         memories=_memories(radius_shares(word), positions_of),
     )
+
+
+def _selective(word: SelectiveStateSpace, width: int, positions_of: PositionsOf) -> Mixer:
+    values = _stored(word, width, positions_of(Causal()).sizes)
+    gate = Stream(activation("silu"), width * word.input_std**2)
+    return SelectiveMixer(word, values, gate, _memories(selective_shares(word, values.energy()), positions_of))
+
+
+def _stored(word: SelectiveStateSpace, width: int, sizes: Vector) -> Stream:
+    """The values u."""
+    taps = Taps(sizes, word.taps)
+    return Stream(activation(word.activation), width * word.input_std**2, taps, word.tap_std**2)
 
 
 def _memories(shares: tuple[Share, ...], positions_of: PositionsOf) -> tuple[tuple[float, Memory], ...]:

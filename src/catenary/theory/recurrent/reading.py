@@ -3,22 +3,41 @@ r"""Heads that read a decaying state: \(o_i = \sum_j(q_i\cdot k_j)\,a_i\cdots a_
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from catenary.theory.positions.pairs import Pairs, constant
+from catenary.theory.positions.pairs import Pairs, Vector, constant
 from catenary.theory.recurrent.memory import Memory
-from catenary.theory.recurrent.streams import PassedStream
+
+
+class Moments(Protocol):
+    """Second moments by pair of tokens and means by token of one entry."""
+
+    @property
+    def value(self) -> Pairs:
+        """E[f f]."""
+        ...
+
+    @property
+    def mean(self) -> Vector:
+        """E[f]."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """The streams of queries, keys and values over one input, and the number of entries of a query."""
+    """The moments of queries, keys and values over one input, and the number of entries of a query."""
 
-    query: PassedStream
-    key: PassedStream
-    value: PassedStream
+    query: Moments
+    key: Moments
+    value: Moments
     entries: int
+
+    @property
+    def coherent(self) -> bool:
+        """Whether different entries add up in the mean."""
+        return bool(self.query.mean.any() and self.key.mean.any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,33 +80,34 @@ class Read:
         drive: the streams.
         skip: c.
         state: R(K o V).
-        common: R of the means.
+        common: R of the means, None where they are 0.
     """
 
     memory: Memory
     drive: Drive
     skip: float
     state: Pairs
-    common: Pairs
+    common: Pairs | None
 
     @classmethod
     def of(cls, memory: Memory, drive: Drive, skip: float) -> Read:
         """The pass over the streams."""
         key, value = drive.key, drive.value
-        return cls(
-            memory, drive, skip, memory.state(key.value * value.value), memory.state(value.value.scaled(key.mean))
-        )
+        common = memory.state(value.value.scaled(key.mean)) if drive.coherent else None
+        return cls(memory, drive, skip, memory.state(key.value * value.value), common)
 
     @property
     def outputs(self) -> Pairs:
         """Covariance of the outputs, per channel."""
         drive, entries = self.drive, float(self.drive.entries)
         total = (drive.query.value * self.state).times(constant(entries))
-        pairs = self.common.scaled(drive.query.mean).times(constant(entries * (entries - 1)))
-        total = total.plus(pairs)
+        if self.skip != 0:
+            total = total.plus(drive.value.value * constant(self.skip**2))
+        if self.common is None:
+            return total
+        total = total.plus(self.common.scaled(drive.query.mean).times(constant(entries * (entries - 1))))
         if self.skip == 0:
             return total
-        total = total.plus(drive.value.value * constant(self.skip**2))
         crossed = self.memory.one_sided(drive.value.value.scaled(np.sqrt(drive.key.mean)))
         weight = constant(self.skip * entries * self.memory.decay.step)
         return total.plus(crossed.scaled(np.sqrt(drive.query.mean)).times(weight))
@@ -104,18 +124,23 @@ class Read:
         key, value = drive.key, drive.value
         one, both = constant(entries), constant(entries * (entries - 1))
         adjoint = memory.adjoint_state(gradient * drive.query.value).times(one)
-        common = memory.adjoint_state(gradient.scaled(drive.query.mean)).times(both)
         stepped = memory.stepped(adjoint)
-        to_value = (stepped * key.value).plus(memory.stepped(common).scaled(key.mean))
+        to_value = stepped * key.value
+        common: Pairs | None = None
+        if self.common is not None:
+            common = memory.adjoint_state(gradient.scaled(drive.query.mean)).times(both)
+            to_value = to_value.plus(memory.stepped(common).scaled(key.mean))
         if self.skip != 0:
             to_value = to_value.plus(gradient * constant(self.skip**2))
+        if self.skip != 0 and self.common is not None:
             crossed = memory.one_sided_later(gradient.scaled(np.sqrt(drive.query.mean)))
             weight = constant(self.skip * entries * memory.decay.step)
             to_value = to_value.plus(crossed.scaled(np.sqrt(key.mean)).times(weight))
         step = None
         if memory.decay.random:
             step = adjoint.times(memory.moved(self.state, key.value * value.value))
-            step = step.plus(common.times(memory.moved(self.common, value.value.scaled(key.mean))))
+            if common is not None and self.common is not None:
+                step = step.plus(common.times(memory.moved(self.common, value.value.scaled(key.mean))))
         return Gradients((gradient * self.state).times(one), stepped.times(value.value), to_value, step)
 
 

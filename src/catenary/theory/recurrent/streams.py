@@ -48,6 +48,12 @@ class Stream:
         found = averaged(self.function, deviations, self._channels(), rho)
         return PassedStream(self, found.value, found.slope, found.mean)
 
+    def energy(self) -> float:
+        """E[f^2] over inputs of unit variance that have been there for the whole kernel."""
+        inside = self.variance * self.tap_variance * (self.taps.count if self.taps else 1)
+        one = Pairs(np.ones((1, 1)), np.ones(1))
+        return float(averaged(self.function, np.array([inside**0.5]), self._channels(), one).value.same[0])
+
     def _channels(self) -> list[Channels]:
         """Values of q and their weights."""
         if self.taps is None:
