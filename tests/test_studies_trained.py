@@ -13,6 +13,7 @@ import pytest
 import catenary as ct
 from catenary.boundaries import Layout
 from catenary.errors import MissingResource
+from catenary.reading import Reading
 from catenary.reproduce import valley
 from catenary.reproduce.claim import interval_of
 from catenary.reproduce.demo import demo_path
@@ -210,3 +211,18 @@ def test_the_rollout_of_what_is_written(name: str, monkeypatch: pytest.MonkeyPat
     small[..., 0] = 0.1
     monkeypatch.setattr(OutputMatrix, "sizes", lambda self, call: small.expand(1, call.heads, 20))
     assert (written_rollout(network, windows, strengths)[:, 0] < 0.5 * alike[:, 0]).all()
+
+
+def test_noise_is_divided_out_of_a_rank_correlation() -> None:
+    rng = np.random.default_rng(0)
+    truth, other = rng.standard_normal((2, 4000))
+    other = 0.8 * truth + 0.6 * other  # correlated by .8
+    first, second = truth + 1.5 * rng.standard_normal((2, 4000))
+    r = float(np.corrcoef(first, second)[0, 1])
+    seen = float(np.corrcoef((first + second) / 2, other)[0, 1])
+    assert seen < 0.6
+    reading = Reading("r", seen, "m", seen - 0.02, seen + 0.02)
+    found = rollout_measured.over_ceiling(reading, Reading("h", r, "m", floor=0.0))
+    assert found.value == pytest.approx(0.8, abs=0.03)
+    assert interval_of(found)[1] - interval_of(found)[0] == pytest.approx(0.04 * found.value / seen)
+    assert math.isnan(rollout_measured.over_ceiling(reading, Reading("h", -0.1, "m", floor=0.0)).value)

@@ -137,20 +137,23 @@ def _figures(
     for kind, target in measured.items():
         yield drawn_together(f"share of the first, {kind}", [target], lambda t, k=kind: _share(_average(k, t)),
                              f"first token's share of the measured {kind}", low=0.0, high=1.0)  # fmt: skip
-        for words, formula in (("", spearman), (", binned", _binned)):
-            yield _halves(f"spearman of halves, {kind}{words}", target, kind, formula)
+        yield _halves(f"spearman of halves, {kind}", target, kind, spearman)
+        halves = _halves(f"spearman of halves, {kind}, binned", target, kind, _binned)
+        yield halves
         for name, rows in groups.items():
             for figure in ("spearman", "wasserstein"):
                 yield _against(f"{figure}, {name}, {kind}", rows, target, kind, figure)
             if "no residual" in name or "no content" in name:
                 continue
             yield _against(f"wasserstein, {name}, {kind}, behind the first", rows, target, kind, "wasserstein", 1)
-            yield drawn_together(
+            found = drawn_together(
                 f"spearman, {name}, {kind}, binned", [rows, target],
                 lambda r, t, k=kind: _binned(r.mean(axis=0), _average(k, t)),
                 f"rank correlation of log-means of {BIN} tokens with those of the measured {kind}",
                 high=1.0, draws=DRAWS,
             )  # fmt: skip
+            yield found
+            yield over_ceiling(found, halves)
         for gained, worse, better in (
             ("residual", f"{ROLLED}, no residual", f"{ROLLED}, measured strengths"),
             ("residual in the prior", "prior, no residual", "prior, no content"),
@@ -187,6 +190,24 @@ def _halves(name: str, curves: Curves, kind: str, formula: Callable[[Any, Any], 
     low, high = np.quantile(scores, [0.025, 0.975])
     return Reading(name, float(np.mean(scores)), f"half of the windows against the other, measured {kind}, 32 splits",
                    float(low), float(high))  # fmt: skip
+
+
+def over_ceiling(reading: Reading, halves: Reading) -> Reading:
+    r"""A rank correlation over \(\sqrt{2r/(1+r)}\), the most that a curve whose halves agree by r can have.
+
+    The reliability of the whole is \(2r/(1+r)\) (Spearman and Brown), and noise weakens a correlation by its root
+    (Spearman 1904). r is taken as known.
+    """
+    r = halves.value
+    ceiling = float(np.sqrt(2 * r / (1 + r))) if r > 0 else float("nan")
+    if not r > 0:
+        return Reading(f"{reading.name}, over its ceiling", ceiling, "", reason="the halves of the windows disagree")
+    low, high = interval_of(reading)
+    return Reading(
+        f"{reading.name}, over its ceiling", min(reading.value / ceiling, 1.0),
+        f"{reading.meaning}, over {ceiling:.2f}, the most that the noise of these windows lets it be",
+        max(low / ceiling, -1.0), min(high / ceiling, 1.0),
+    )  # fmt: skip
 
 
 def _binned(a: Any, b: Any) -> float:
