@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 import catenary as ct
 from catenary.measure.pathways import measure_paths, measure_pathways
+from catenary.reproduce.small import small_network, std_for
 
 LENGTH, LAYERS, NETS, PROBES = 64, 2, 8, 4
 HEADS_LENGTH, HEADS_WIDTH, HEADS_NETS, HEAD_COUNTS = 32, 64, 64, (1, 2, 4, 8, 16, 32)
@@ -26,26 +27,12 @@ SMALL = (0.01, 0.03, 0.06, 0.1, 0.15)
 
 def network(width: int, heads: int, std: float, seed: int, score_std: float | None = None) -> Any:
     """A Llama of LAYERS layers; ``score_std`` is the std of queries and keys where it is another."""
-    model = ct.load({
-        "model_type": "llama", "hidden_size": width, "num_hidden_layers": LAYERS, "num_attention_heads": heads,
-        "num_key_value_heads": heads, "intermediate_size": 2 * width, "vocab_size": 16, "initializer_range": std,
-        "max_position_embeddings": 128, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": None,
-    }, seed=seed)  # fmt: skip
-    if score_std is not None:
-        for layer in model.anatomy.layers:
-            for part in (layer.self_attn.q_proj, layer.self_attn.k_proj):
-                part.weight.data *= score_std / std
-    return model
+    return small_network(width, heads, LAYERS, std=std, seed=seed, score_std=score_std)
 
 
 def variance(width: int, std: float) -> float:
     """Of an attention logit at birth: (d std^2)^2, whatever the head size, since logits are divided by sqrt(d_k)."""
     return (width * std**2) ** 2
-
-
-def std_for(width: int, logit_variance: float) -> float:
-    """The inverse of ``variance``."""
-    return float((logit_variance**0.5 / width) ** 0.5)
 
 
 def layer_ratios(make: Callable[[int], Any], nets: int = NETS) -> NDArray[np.float64]:

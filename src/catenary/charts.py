@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from catenary.block_line import BlockLine, block_line
-from catenary.drawing import Curve, clean, curves, digits, kept, rows
+from catenary.drawing import PALETTE, Curve, clean, curves, digits, kept, rows
 from catenary.errors import invalid
 from catenary.profile import Profile
 from catenary.sample import Sample
@@ -296,6 +296,24 @@ def log_axis(title: str, ticks: Sequence[float]) -> Spec:
     return {"field": "value", "type": "quantitative", "title": f"{title} (log)",
             "scale": {"type": "log", "nice": False, "padding": 10},
             "axis": {"format": ".3~g", "values": list(ticks)}}
+
+
+def colour_by(names: Sequence[str], **legend: Any) -> Spec:
+    """The field "curve" as one colour per name, in the order of ``names``; ``legend``: what its legend has besides."""
+    found = {"field": "curve", "type": "nominal", "title": None, "sort": list(names),
+             "scale": {"domain": list(names), "range": list(PALETTE[: len(names)])}}
+    return found | {"legend": legend} if legend else found
+
+
+def banded_lines(encoding: Spec, *, between: Sequence[Spec] = (), point: int = 18) -> list[Spec]:
+    """Layers of lines, behind them ``between``, behind those bands from "low" to "high" where rows have them."""
+    band = encoding | {"y": {**encoding["y"], "field": "low"}, "y2": {"field": "high"}}
+    return [
+        {"name": "band", "mark": {"type": "area", "opacity": 0.15}, "encoding": band,
+         "transform": [{"filter": "isValid(datum.low)"}]},
+        *between,
+        {"name": "line", "mark": {"type": "line", "strokeWidth": 2, "point": {"size": point}}, "encoding": encoding},
+    ]
 
 
 def round_values(data: Sequence[Spec]) -> list[float]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from catenary.boundaries import BoundaryEffect
-from catenary.charts import INK, Spec, framed, log_axis
+from catenary.charts import INK, Spec, banded_lines, colour_by, framed, log_axis
 from catenary.drawing import PALETTE, digits
 from catenary.page.exhibit import Exhibit, Plate
 from catenary.reading import number
@@ -113,14 +113,6 @@ def _lines(data: list[Spec], names: Sequence[str], x_title: str, y_title: str) -
     ends = [row[key] for row in data for key in ("value", "low", "high") if key in row]
     ticks = [tick for tick in RATIOS if min(ends) <= tick <= max(ends)]
     y = log_axis(y_title, ticks)
-    colour = {"field": "curve", "type": "nominal", "title": None, "sort": list(names),
-              "scale": {"domain": list(names), "range": list(PALETTE[: len(names)])}}  # fmt: skip
-    encoding = {"x": x, "y": y, "color": colour}
-    band = encoding | {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
-    layers = [
-        {"name": "band", "mark": {"type": "area", "opacity": 0.15}, "encoding": band,
-         "transform": [{"filter": "isValid(datum.low)"}]},
-        {"name": "one", "mark": {"type": "rule", "color": INK, "strokeDash": [2, 3]}, "encoding": {"y": {"datum": 1}}},
-        {"name": "line", "mark": {"type": "line", "strokeWidth": 2, "point": {"size": 18}}, "encoding": encoding},
-    ]  # fmt: skip
+    one = {"name": "one", "mark": {"type": "rule", "color": INK, "strokeDash": [2, 3]}, "encoding": {"y": {"datum": 1}}}
+    layers = banded_lines({"x": x, "y": y, "color": colour_by(names)}, between=[one])
     return framed({"description": y_title, "params": [], "layer": layers}, data, width=720, height=300)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.charts import Spec, framed, round_values
-from catenary.drawing import PALETTE, digits
+from catenary.charts import Spec, banded_lines, colour_by, framed, round_values
+from catenary.drawing import digits
 from catenary.evolution import Evolution, Trace
 from catenary.page.evolve_words import sentences
 from catenary.page.exhibit import Exhibit, Plate
@@ -165,20 +165,13 @@ def _lines(steps: Sequence[int], series: Sequence[Series], y_title: str) -> Spec
                 row |= {"low": digits(float(trace.low[k])), "high": digits(float(trace.high[k]))}
             data.append(row)
     names = [name for name, _, _ in series]
-    colour = {"field": "curve", "type": "nominal", "title": None, "sort": names,
-              "scale": {"domain": names, "range": list(PALETTE[: len(names)])},
-              "legend": {"symbolType": "stroke", "symbolOpacity": 1}}
+    colour = colour_by(names, symbolType="stroke", symbolOpacity=1)
     x = {"field": "step", "type": "quantitative", "title": "step", "scale": {"nice": False},
          "axis": {"format": ",d", "tickMinStep": 1}}
     y = {"field": "value", "type": "quantitative", "title": y_title,
          "scale": {"type": "log", "nice": False, "padding": 8},
          "axis": {"format": ".3~g", "values": _ticks(data)}}
-    encoding = {"x": x, "y": y, "color": colour}
-    layers: list[Spec] = [
-        {"name": "band", "mark": {"type": "area", "opacity": 0.15}, "transform": [{"filter": "isValid(datum.low)"}],
-         "encoding": encoding | {"y": {**y, "field": "low"}, "y2": {"field": "high"}}},
-        {"name": "line", "mark": {"type": "line", "strokeWidth": 2, "point": {"size": 16}}, "encoding": encoding},
-    ]  # fmt: skip
+    layers = banded_lines({"x": x, "y": y, "color": colour}, point=16)
     return framed({"description": y_title, "params": [], "layer": layers}, data, width=660, height=280)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catenary.charts import Spec, framed, round_values
+from catenary.charts import Spec, banded_lines, colour_by, framed, round_values
 from catenary.drawing import PALETTE, digits
 from catenary.errors import invalid
 
@@ -29,20 +29,10 @@ def lines(
             if len(point) == 4:
                 row |= {"low": digits(point[2]), "high": digits(point[3])}
             data.append(row)
-    colour = {
-        "field": "curve", "type": "nominal", "title": None, "sort": names,
-        "scale": {"domain": names, "range": list(PALETTE[: len(names)])},
-    }
     vertical = _axis("value", y, log_y)
     if log_y:
         vertical["axis"] = {"format": ".3~g", "values": round_values(data)}
-    encoding = {"x": _axis("x", x, log_x), "y": vertical, "color": colour}
-    band = encoding | {"y": {**vertical, "field": "low"}, "y2": {"field": "high"}}
-    layers = [
-        {"name": "band", "mark": {"type": "area", "opacity": 0.15}, "encoding": band,
-         "transform": [{"filter": "isValid(datum.low)"}]},
-        {"name": "line", "mark": {"type": "line", "strokeWidth": 2, "point": {"size": 18}}, "encoding": encoding},
-    ]  # fmt: skip
+    layers = banded_lines({"x": _axis("x", x, log_x), "y": vertical, "color": colour_by(names)})
     return framed({"description": f"{y} over {x}", "params": [], "layer": layers}, data, width=720, height=320)
 
 

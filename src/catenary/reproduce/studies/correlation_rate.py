@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from catenary.kinetic import Circle, correlate, gaussian_readout, retrieval_profile
+from catenary.kinetic import retrieval_profile
 from catenary.page.exhibit import Plate
 from catenary.reading import Reading
 from catenary.reproduce.drawing import lines
 from catenary.reproduce.finding import STUDIES, Finding
+from catenary.reproduce.growing import sampled_correlations
 from catenary.reproduce.rates import power_law
-from catenary.study.observer import Observer, counting
+from catenary.study.observer import Observer
 
 
 def correlation_rate(settings: Mapping[str, Any], observer: Observer) -> Finding:
@@ -25,26 +26,18 @@ def correlation_rate(settings: Mapping[str, Any], observer: Observer) -> Finding
     lam, beta, t, vocabulary = (float(settings[name]) for name in ("lam", "beta", "t", "M"))
     sizes, samples = list(map(int, settings["tokens"])), list(map(int, settings["samples"]))
     gaps, errors, rows = [], [], []
-    points: list[tuple[float, float, float, float]] = []
-    with counting(observer, "particle systems", len(sizes)) as progress:
-        for done, (tokens, count) in enumerate(zip(sizes, samples, strict=True), start=1):
-            run = correlate(
-                Circle(tokens, beta, lam), t=t, readout=gaussian_readout(int(vocabulary)), samples=count,
-                seed=int(settings["seed"]) + tokens,
-            )
-            middle = (run.sigma0 >= 0.3) & (run.sigma0 <= 0.9)
-            limit = np.asarray(retrieval_profile(run.sigma0[middle], lam=lam, beta=beta, t=t, M=vocabulary))
-            off = (run.draws[:, middle] / limit - 1).mean(axis=1)
-            gaps.append(float(off.mean()))
-            errors.append(float(off.std(ddof=1)) / math.sqrt(count))
-            rows.append((tokens, count, gaps[-1], errors[-1]))
-            if done == len(sizes):
-                binned = run.binned(16)
-                points = [
-                    (float(s), float(v), float(v - 1.96 * e), float(v + 1.96 * e))
-                    for s, v, e in zip(binned.sigma0, binned.value, binned.stderr, strict=True)
-                ]
-            progress(done, len(sizes))
+    for tokens, run in sampled_correlations(settings, observer):
+        middle = (run.sigma0 >= 0.3) & (run.sigma0 <= 0.9)
+        limit = np.asarray(retrieval_profile(run.sigma0[middle], lam=lam, beta=beta, t=t, M=vocabulary))
+        off = (run.draws[:, middle] / limit - 1).mean(axis=1)
+        gaps.append(float(off.mean()))
+        errors.append(float(off.std(ddof=1)) / math.sqrt(off.size))
+        rows.append((tokens, off.size, gaps[-1], errors[-1]))
+    binned = run.binned(16)
+    points = [
+        (float(s), float(v), float(v - 1.96 * e), float(v + 1.96 * e))
+        for s, v, e in zip(binned.sigma0, binned.value, binned.stderr, strict=True)
+    ]
     rate = power_law(np.array(sizes, float), np.abs(gaps), np.array(errors))
     last, error = abs(gaps[-1]), errors[-1]
     readings = (

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from catenary.kinetic import Circle, correlate, gaussian_readout
 from catenary.page.exhibit import Plate
 from catenary.reading import Reading
 from catenary.reproduce.drawing import lines
 from catenary.reproduce.finding import STUDIES, Finding
+from catenary.reproduce.growing import sampled_correlations
 from catenary.reproduce.rates import power_law
-from catenary.study.observer import Observer, counting
+from catenary.study.observer import Observer
 
 MIDDLE = (0.45, 0.55)
 EARLY = (0.15, 0.25)
@@ -27,19 +27,13 @@ def source_blind(settings: Mapping[str, Any], observer: Observer) -> Finding:
     lam, beta, t, vocabulary = (float(settings[name]) for name in ("lam", "beta", "t", "M"))
     sizes, samples = list(map(int, settings["tokens"])), list(map(int, settings["samples"]))
     rows = []
-    with counting(observer, "particle systems", len(sizes)) as progress:
-        for done, (tokens, count) in enumerate(zip(sizes, samples, strict=True), start=1):
-            run = correlate(
-                Circle(tokens, beta, lam), t=t, readout=gaussian_readout(int(vocabulary)), samples=count,
-                seed=int(settings["seed"]) + tokens,
-            )
-            observable = 2 * run.draws / tokens
-            parts = [
-                observable[:, (run.sigma0 >= low) & (run.sigma0 <= high)].mean(axis=1) for low, high in (EARLY, MIDDLE)
-            ]
-            difference = parts[0] - parts[1]
-            rows.append((tokens, float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(count))))
-            progress(done, len(sizes))
+    for tokens, run in sampled_correlations(settings, observer):
+        observable = 2 * run.draws / tokens
+        parts = [
+            observable[:, (run.sigma0 >= low) & (run.sigma0 <= high)].mean(axis=1) for low, high in (EARLY, MIDDLE)
+        ]
+        difference = parts[0] - parts[1]
+        rows.append((tokens, float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(difference.size))))
     table = np.array(rows)
     rate = power_law(table[:, 0], np.abs(table[:, 1]), table[:, 2])
     last, error = table[-1, 1:]

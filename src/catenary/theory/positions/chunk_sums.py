@@ -6,6 +6,7 @@ Seen from x, X jumps at x's own place in x's own chunk, and at x's own chunk; se
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -130,48 +131,21 @@ class KnownSums:
         return Chunks.behind(self.nodes)
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class WithinChunks:
-    """Uniform attention over the query's own chunk so far, on known positions."""
+class KnownAttention(ABC):
+    """Uniform attention on known positions; what a query sees is its subclass's."""
 
     sums: KnownSums
+
+    @property
+    @abstractmethod
+    def counts(self) -> Vector:
+        """Tokens seen by each query."""
 
     @property
     def length(self) -> int:
         """How many positions are known."""
         return self.counts.size
-
-    @property
-    def counts(self) -> Vector:
-        """Tokens seen by each query."""
-        return self.sums.nodes.place
-
-    def average(self, x: Real[np.ndarray, "n n"], axis: int = 0) -> Matrix:
-        """The mean over what each query sees, along ``axis`` of a function of two positions."""
-        return _along(axis, x, lambda rows: self.sums.up_to.of(rows) / self.counts)
-
-    def adjoint(self, x: Real[np.ndarray, "n n"], axis: int = 0) -> Matrix:
-        """What each token gets from the queries that see it, along ``axis`` of a function of two positions."""
-        return _along(axis, x, self.sums.onward.of)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class AcrossChunks:
-    """Uniform attention over the whole past, on known positions of known chunks."""
-
-    sums: KnownSums
-
-    @property
-    def length(self) -> int:
-        """How many positions are known."""
-        return self.counts.size
-
-    @property
-    def counts(self) -> Vector:
-        """Tokens seen by each query."""
-        return self.sums.nodes.position
 
     def average(self, x: Real[np.ndarray, "n n"], axis: int = 0) -> Matrix:
         """The mean over what each query sees, along ``axis`` of a function of two positions."""
@@ -180,6 +154,42 @@ class AcrossChunks:
     def adjoint(self, x: Real[np.ndarray, "n n"], axis: int = 0) -> Matrix:
         """What each token gets from the queries that see it, along ``axis`` of a function of two positions."""
         return _along(axis, x, self._adjoint)
+
+    @abstractmethod
+    def _average(self, x: Matrix) -> Matrix:
+        """The mean along the last axis."""
+
+    @abstractmethod
+    def _adjoint(self, x: Matrix) -> Matrix:
+        """What tokens get along the last axis."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class WithinChunks(KnownAttention):
+    """Uniform attention over the query's own chunk so far, on known positions."""
+
+    @property
+    def counts(self) -> Vector:
+        """Tokens seen by each query."""
+        return self.sums.nodes.place
+
+    def _average(self, x: Matrix) -> Matrix:
+        return np.asarray(self.sums.up_to.of(x) / self.counts)
+
+    def _adjoint(self, x: Matrix) -> Matrix:
+        return self.sums.onward.of(x)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class AcrossChunks(KnownAttention):
+    """Uniform attention over the whole past, on known positions of known chunks."""
+
+    @property
+    def counts(self) -> Vector:
+        """Tokens seen by each query."""
+        return self.sums.nodes.position
 
     def _average(self, x: Matrix) -> Matrix:
         nodes, sums = self.sums.nodes, self.sums.up_to.of(x)
