@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from catenary.reproduce.claim import Claim
 from catenary.reproduce.experiment import PAPERS, read_experiment, read_experiments
 from catenary.reproduce.finding import STUDIES, Finding
 from catenary.reproduce.ledger import gaps, page, rows_of
+from catenary.reproduce.place import place_of
 from catenary.reproduce.result import disagreements, read_result, write_result
 from catenary.reproduce.run import run_experiments
 from catenary.study.observer import Observer, Silent
@@ -180,4 +182,37 @@ def test_the_verb_lists_runs_and_checks(tmp_path: Path) -> None:
     ran = runner.invoke(app, asked)
     assert ran.exit_code == 0, ran.output
     assert "discrete-formula: replicates" in ran.output
+    assert "section 3.1, appendix A: the alternating binomial sum is the last row" in ran.output
+    assert "replicates within: [" in ran.output
+    assert "discrete-formula-in-float64" not in ran.output  # another claim of the same experiment
     assert "agrees with" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ("abstract, sections 1 and 5", "section 1"),
+        ("section 2", "section 10, Figure 2"),
+        ("section 4, Eq. 5", "section 4.1"),
+        ("sections 4.2 and 6", "section 4.3, appendix H"),
+        ("section 7, future work", "appendix A, inductive step"),
+        ("appendix E.3, step 2", "appendix E.10"),
+        ("appendix H", "tables, no residual"),
+        ("Theorem 1.3", "section 7.1"),
+        ("Lemma 1.4, Eq. 1.23", "Proposition 7.1, Eq. 7.7"),
+    ],
+)
+def test_the_ledger_follows_the_paper(earlier: str, later: str) -> None:
+    assert place_of(earlier)[:2] < place_of(later)[:2]
+
+
+def test_rows_of_one_place_stand_together_under_its_heading() -> None:
+    for paper in PAPERS:
+        rows = rows_of(read_experiments(paper), LEDGER)
+        headings = [heading for heading, _ in groupby(rows, key=lambda row: place_of(row.claim.where)[2])]
+        assert len(headings) == len(set(headings)), headings
+        assert any(row.claim.main for row in rows)
+        text = page({paper: rows})
+        for row in rows:
+            assert text.count(f'<span id="{row.claim.id}">') == 1
+            assert text.count(f"(#{row.claim.id})") == bool(row.claim.main)

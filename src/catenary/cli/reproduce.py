@@ -42,7 +42,7 @@ def reproduce(
     """
     from catenary.errors import InvalidInput
     from catenary.reproduce.experiment import read_experiments
-    from catenary.reproduce.ledger import rows_of
+    from catenary.reproduce.ledger import explained, rows_of
     from catenary.reproduce.result import disagreements, read_result, result_file
     from catenary.reproduce.run import chosen, run_experiments
 
@@ -56,7 +56,7 @@ def reproduce(
         return
     with observing(quiet) as observer:
         run_experiments(wanted, out, full=full, observer=observer)
-    rows = rows_of({entry.name: entry for entry in wanted}, out)
+    rows = [row for row in rows_of({entry.name: entry for entry in wanted}, out) if claim in ("", row.claim.id)]
     if json:
         print_json({
             row.claim.id: {"where": row.claim.where, "claim": row.claim.claim, "verdict": row.verdict,
@@ -67,6 +67,8 @@ def reproduce(
         for row in rows:
             shown = "" if row.reading is None else f" ({row.reading.text})"
             typer.echo(f"{row.claim.id}: {row.verdict}{shown}")
+            if claim:
+                typer.echo(explained(row))
         typer.echo(f"results: {out / paper}")
     if check is not None:
         said = []

@@ -16,7 +16,7 @@ DIFFERS = "differs"
 UNDECIDED = "undecided at this size"
 UNTESTABLE = "not testable here"
 
-_FIELDS = {"id", "where", "claim", "figure", "reading", "expect", "definition", "why", "shown_by", "untestable"}
+_FIELDS = {"id", "where", "claim", "figure", "reading", "expect", "definition", "why", "shown_by", "untestable", "main"}
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Claim:
         why: the reason found where the verdict is not "replicates"; part of the row.
         shown_by: the experiment, page or test that shows that reason.
         untestable: why it cannot be tested here; then there is no reading.
+        main: for one of the paper's main claims, a few words for it, by which the page's summary names it.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Claim:
     why: str = ""
     shown_by: str = ""
     untestable: str = ""
+    main: str = ""
 
     @classmethod
     def read(cls, entry: Mapping[str, Any], source: str) -> Claim:

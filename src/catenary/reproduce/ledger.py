@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from catenary.reading import Reading, number
 from catenary.reproduce.claim import DIFFERS, REPLICATES, UNDECIDED, UNDER_DEFINITION, UNTESTABLE, Claim
 from catenary.reproduce.experiment import PAPERS, Experiment
+from catenary.reproduce.place import place_of
 from catenary.reproduce.result import Result, read_result, result_file
 
+COLUMNS = ("where", "claim", "what was run", "value", "verdict", "figure")
 VERDICTS = (REPLICATES, UNDER_DEFINITION, DIFFERS, UNDECIDED, UNTESTABLE)
 
 
@@ -37,13 +40,13 @@ class Row:
 
 
 def rows_of(experiments: Mapping[str, Experiment], folder: Path) -> list[Row]:
-    """A row for every claim, in the experiments' order, with the results stored under ``folder``."""
+    """A row for every claim, in the paper's order, with the results stored under ``folder``."""
     rows = []
     for experiment in experiments.values():
         file = result_file(folder, experiment)
         result = read_result(file) if file.is_file() else None
         rows += [Row(claim, experiment, result) for claim in experiment.claims]
-    return rows
+    return sorted(rows, key=lambda row: place_of(row.claim.where)[:2])
 
 
 def gaps(rows: list[Row]) -> list[str]:
@@ -70,32 +73,62 @@ them by `make reproduce`.
 
 
 def page(rows_by_paper: Mapping[str, list[Row]], figures: str = "ledger") -> str:
-    """The ledger as Markdown: counts, and a table per paper; ``figures`` is the folder of the figures beside it."""
+    """The ledger as Markdown: each paper's counts, its main claims, and a table per section of the paper.
+
+    ``figures`` is the folder of the figures beside the page.
+    """
     parts = [HEAD]
     for paper, rows in rows_by_paper.items():
         counts = Counter(row.verdict for row in rows)
         tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
         parts.append(f"## {PAPERS[paper]} (arXiv {paper})\n\n{len(rows)} claims: {tally}.\n")
-        parts.append("| where | claim | what was run | value | verdict | figure |\n|---|---|---|---|---|---|")
-        parts.append("\n".join(_line(row, f"{figures}/{paper}") for row in rows) + "\n")
+        parts += _table("Main claims", ("claim", "value", "verdict"), (_main(row) for row in rows if row.claim.main))
+        for heading, group in groupby(rows, key=lambda row: place_of(row.claim.where)[2]):
+            parts += _table(f"{heading} of {paper}", COLUMNS, (_cells(row, f"{figures}/{paper}") for row in group))
     return "\n".join(parts)
+
+
+def _table(heading: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    lines = ["| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |" for cells in rows]
+    ruled = "|" + "---|" * len(columns)
+    return [f"### {heading}\n", "\n".join(["| " + " | ".join(columns) + " |", ruled, *lines]) + "\n"] if lines else []
 
 
 def _number(reading: Reading) -> str:
     return f"{number(reading.value)}, exact" if reading.floor == 0 and reading.low is None else reading.text
 
 
-def _line(row: Row, folder: str) -> str:
-    claim, result = row.claim, row.result
-    value = "-" if row.reading is None else f"{_number(row.reading)}: {row.reading.meaning}"
-    verdict = f"**{row.verdict}**"
+def explained(row: Row) -> str:
+    """One claim in a few lines: where it stands and what it says, what was run, what decides, and the reasons."""
+    said = [f"{row.claim.where}: {row.claim.claim}"]
+    if row.result is not None and row.reading is not None:
+        low, high = row.claim.expect
+        said += [f"run: {row.result.ran}", f"value: {_value(row)}", f"replicates within: [{low:g}, {high:g}]"]
+    return "\n".join(f"  {line}" for line in [*said, _reasons(row.claim)] if line)
+
+
+def _reasons(claim: Claim) -> str:
+    said = []
     if claim.definition:
-        verdict += f" Definition: {claim.definition}."
+        said.append(f"Definition: {claim.definition}.")
     if claim.untestable:
-        verdict += f" {claim.untestable}."
+        said.append(f"{claim.untestable}.")
     if claim.why:
-        verdict += f" {claim.why} (shown by {claim.shown_by})."
+        said.append(f"{claim.why} (shown by {claim.shown_by}).")
+    return " ".join(said)
+
+
+def _value(row: Row) -> str:
+    return "-" if row.reading is None else f"{_number(row.reading)}: {row.reading.meaning}"
+
+
+def _main(row: Row) -> tuple[str, ...]:
+    return f"[{row.claim.main}](#{row.claim.id})", _value(row), f"**{row.verdict}**"
+
+
+def _cells(row: Row, folder: str) -> tuple[str, ...]:
+    claim, result = row.claim, row.result
+    verdict = f"**{row.verdict}** {_reasons(claim)}".rstrip()
     shown = "-" if result is None or not result.figures else f"[figure]({folder}/{result.figures[0]}.svg)"
     ran = "-" if result is None else f"{result.ran} (`{row.experiment.name}`)"
-    cells = (claim.where, f'<span id="{claim.id}">{claim.claim}</span> (`{claim.id}`)', ran, value, verdict, shown)
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return claim.where, f'<span id="{claim.id}">{claim.claim}</span> (`{claim.id}`)', ran, _value(row), verdict, shown
