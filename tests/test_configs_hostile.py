@@ -101,6 +101,24 @@ def test_heads_that_do_not_divide() -> None:
     assert "hidden_size must be a multiple" in refusal(llama)
 
 
+@pytest.mark.parametrize("name", ["num_experts", "num_local_experts"])
+def test_a_refusal_names_the_field_as_the_config_does(name: str) -> None:
+    config = {"model_type": "qwen3_moe", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+              "num_key_value_heads": 2, "intermediate_size": 64, "moe_intermediate_size": 16,
+              "num_experts_per_tok": 2}  # fmt: skip
+    assert refusal({**config, name: 0}).startswith(f"{name} must be an integer")
+    assert f"must be at most {name}=1" in refusal({**config, name: 1})
+    heads = {"model_type": "gpt2", "hidden_size": 32, "n_layer": 2, "num_attention_heads": 3}
+    assert refusal(heads).startswith("hidden_size must be a multiple of num_attention_heads=3")
+
+
+def test_block_types_need_not_hold_every_kind() -> None:
+    config = {"model_type": "recurrent_gemma", "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 2,
+              "intermediate_size": 64, "lru_width": 32}  # fmt: skip
+    assert "entries are among recurrent, " in refusal({**config, "block_types": ["attention", "convolution"]})
+    assert len(read_config({**config, "block_types": ["attention"]}).layers) == 3
+
+
 def test_numbers_of_other_libraries_are_numbers() -> None:
     numbers = {"hidden_size": np.int64(896), "initializer_range": np.float32(0.5), "rms_norm_eps": Fraction(1, 8)}
     architecture = read_config({**QWEN2, **numbers})

@@ -91,7 +91,7 @@ def read_kv_heads(fields: Fields, heads: int, name: str = "num_key_value_heads")
         fields.assume(name, heads, "left out or null: one per query head")
         return heads
     if heads % kv_heads:
-        raise invalid(fields.own_name("num_attention_heads"), f"must be a multiple of {name}={kv_heads}", heads)
+        raise invalid(fields.given_name("num_attention_heads"), f"must be a multiple of {name}={kv_heads}", heads)
     return kv_heads
 
 
@@ -105,7 +105,7 @@ def even_split(fields: Fields) -> int:
     """hidden_size / num_attention_heads, refused where it is no whole number."""
     width, heads = read_width(fields), read_heads(fields)
     if width % heads:
-        name, other = fields.own_name("hidden_size"), fields.own_name("num_attention_heads")
+        name, other = fields.given_name("hidden_size"), fields.given_name("num_attention_heads")
         raise invalid(name, f"must be a multiple of {other}={heads}", width)
     return width // heads
 

@@ -51,7 +51,7 @@ def read_experts(
     experts = fields.integer(count, most=EXPERTS)
     chosen = fields.integer(top, most=EXPERTS)
     if chosen > experts:
-        raise invalid(fields.own_name(top), f"must be at most {fields.own_name(count)}={experts}", chosen)
+        raise invalid(fields.given_name(top), f"must be at most {fields.given_name(count)}={experts}", chosen)
     groups = fields.integer("n_group", most=EXPERTS) if grouped else 1
     beside = (
         read_feed_forward(fields, sizes, width=shared, activation=activation, gate=shared_gate, **more)
@@ -72,7 +72,7 @@ def read_experts(
         group_score=group_score,
     )
     if experts % groups:
-        raise invalid("n_group", f"must divide {fields.own_name(count)}={experts}", groups)
+        raise invalid("n_group", f"must divide {fields.given_name(count)}={experts}", groups)
     return read_feed_forward(fields, sizes, width=width, activation=activation, experts=router, **more)
 
 

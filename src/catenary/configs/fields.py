@@ -91,12 +91,17 @@ class Fields:
         """What the config class itself calls the common field ``name``."""
         return self._names.get(name, name)
 
+    def given_name(self, name: str, aliases: tuple[str, ...] = ()) -> str:
+        """What the config at hand calls the field, or else its class: the name that its reader can look for."""
+        keys = self._keys(name, aliases)
+        return next((key for key in keys if key in self._config), keys[0])
+
     def integer(self, name: str, *aliases: str, most: int, least: int = 1) -> int:
         """An integer in least..most; booleans, strings and floats are refused."""
         value = self._value(name, aliases)
         number = _integer(value)
         if number is None or not least <= number <= most:
-            raise invalid(self.own_name(name), f"must be an integer in {least}..{most}", received(value))
+            raise invalid(self.given_name(name, aliases), f"must be an integer in {least}..{most}", received(value))
         return number
 
     def optional_integer(self, name: str, *aliases: str, most: int, least: int = 1) -> int | None:
@@ -108,7 +113,7 @@ class Fields:
         value = self._value(name, aliases)
         number = _real(value)
         if number is None or not least <= number <= most:  # false for NaN, whatever the bounds
-            raise invalid(self.own_name(name), f"must be a number in [{least:g}, {most:g}]", received(value))
+            raise invalid(self.given_name(name, aliases), f"must be a number in [{least:g}, {most:g}]", received(value))
         return number
 
     def optional_number(self, name: str, *aliases: str, most: float, least: float = 0.0) -> float | None:

@@ -113,7 +113,7 @@ def _kinds(fields: Fields, depth: int) -> list[str]:
     given = fields.optional_list("_block_types" if fields.has("_block_types") else "block_types")
     pattern = [KINDS.get(kind, "") if isinstance(kind, str) else "" for kind in given or ()]
     if not pattern or "" in pattern:
-        raise invalid("block_types", f"must hold {' and '.join(KINDS)}", given)
+        raise invalid("block_types", f"must be a list whose entries are among {', '.join(KINDS)}", given)
     kinds = [pattern[index % len(pattern)] for index in range(depth)]
     if "attention" not in kinds:
         raise NotApplicable("recurrent_gemma without an attention layer is not described")
