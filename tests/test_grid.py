@@ -130,6 +130,15 @@ def test_too_many_groups_are_refused_in_words() -> None:
         make_grid([Chunk(100)], 100_000)
 
 
+def test_a_refusal_names_the_longest_length_that_the_caller_can_pay_for() -> None:
+    kernels = [Alibi(0.01), Alibi(0.02)]
+    with pytest.raises(NotApplicable, match="2 decays with memories of 50 to 100 tokens") as refused:
+        make_grid(kernels, 1_000_000, affordable=200)
+    longest = int(str(refused.value).split("length=")[1].split()[0])
+    sizes = [make_grid(kernels, length).sizes.size for length in (longest, longest + 1)]
+    assert sizes[0] <= 200 < sizes[1]
+
+
 def test_values_are_spread_with_kinks_and_zeros() -> None:
     grid = make_grid([Window(200)], 500)
     assert {200, 499 - 199, 499 - 2 * 199} <= set(grid.kinks)

@@ -25,6 +25,8 @@ from catenary.theory.cost import (
     EXACT_STREAMS,
     EXACT_UNIT,
     FIXED,
+    affordable_groups,
+    check_coarse_cost,
     coarse_seconds,
     exact_seconds,
     passes,
@@ -73,6 +75,15 @@ def test_auto_is_exact_where_that_is_quick(name: str, method: str, monkeypatch: 
 def test_ten_thousand_layers_are_refused_before_anything_is_computed() -> None:
     with pytest.raises(NotApplicable, match=r"would take about \d+ s, more than 60; use a shorter length"):
         coarse_energies(qwen2_like(depth=10_000), 1_000_000)
+
+
+@pytest.mark.parametrize("depth", [1, 100, 10_000])
+def test_affordable_groups_are_the_most_that_are_not_refused(depth: int) -> None:
+    architecture = qwen2_like(depth=depth)
+    most = affordable_groups(architecture)
+    check_coarse_cost(architecture, most, 10**6)
+    with pytest.raises(NotApplicable, match="more than 60"):
+        check_coarse_cost(architecture, most + 1, 10**6)
 
 
 def described(name: str) -> Architecture:

@@ -25,7 +25,7 @@ from catenary.architecture import (
 )
 from catenary.theory.birth import birth_energies, mixers
 from catenary.theory.chunks import chunked_energies, told_chunk
-from catenary.theory.cost import check_coarse_cost, has_random_rates
+from catenary.theory.cost import affordable_groups, check_coarse_cost, has_random_rates
 from catenary.theory.embedding import Start, embedded
 from catenary.theory.fading import faded
 from catenary.theory.positions.chunk_nodes import ChunkNodes
@@ -114,7 +114,8 @@ def coarse_energies(
 def _grid(architecture: Architecture, length: int, carried: float | None) -> Grid:
     nearing = NEARING if has_random_rates(architecture) else np.inf
     tail, tilted = TAIL + convolved(architecture), tilt(architecture, length) > 0
-    return make_grid(kernels(architecture), length, carried, tail=tail, nearing=nearing, tilted=tilted)
+    most = affordable_groups(architecture)
+    return make_grid(kernels(architecture), length, carried, tail=tail, nearing=nearing, tilted=tilted, affordable=most)
 
 
 def coarse_start(architecture: Architecture, grid: Grid, repeat_probability: float = 0.0) -> Start:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -89,6 +90,11 @@ def coarse_seconds(architecture: Architecture, groups: int) -> float:
     found = states(architecture)
     beside = COARSE_UNIT * passes(architecture, merged)
     return (beside + COARSE_STREAMS * found.layers + COARSE_DECAY * found.work) * groups**2
+
+
+def affordable_groups(architecture: Architecture) -> int:
+    """The most groups on which ``coarse_seconds`` stays within ``MOST_SECONDS``."""
+    return math.isqrt(int(MOST_SECONDS / coarse_seconds(architecture, 1)))
 
 
 def check_coarse_cost(architecture: Architecture, groups: int, length: int) -> None:

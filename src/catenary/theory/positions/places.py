@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,6 +70,7 @@ def make_grid(
     ratio: float = RATIO,
     nearing: float = float("inf"),
     tilted: bool = False,
+    affordable: int = MOST_GROUPS,
 ) -> Grid:
     """A grid over ``length`` positions on which all of ``kernels`` can be averaged.
 
@@ -84,24 +85,27 @@ def make_grid(
         nearing: their largest size over the distance from the end, where what is near the end differs for a reason that
             no kernel tells.
         tilted: all kernels decay, and gradients are known times what undoes most of their fall (``positions``).
+        affordable: groups that the caller can pay for; a refusal names a length that needs no more.
 
     Raises:
         NotApplicable: where the kernels would need more than ``MOST_GROUPS`` groups (chunks that are dozens of times
             shorter than the sequence).
     """
-    def laid(length: int) -> Grid | None:
+    def laid(length: int, most: int = MOST_GROUPS) -> Grid | None:
         places = Places.of(kernels, length, carried, ratio - 1, tilted)
-        sizes = _sizes(places, head, tail, nearing)
+        sizes = _sizes(places, head, tail, nearing, most)
         return None if sizes is None else places.known(np.array(sizes, dtype=np.float64))
 
     grid = laid(length)
     if grid is None:
-        raise NotApplicable(_refusal(kernels, length, _most(length, lambda shorter: laid(shorter) is not None)))
+        most = min(affordable, MOST_GROUPS)
+        longest = _most(most, length, lambda shorter: laid(shorter, most) is not None)
+        raise NotApplicable(_refusal(kernels, length, longest))
     return grid
 
 
-def _sizes(places: Places, head: int, tail: int, nearing: float) -> list[int] | None:
-    """The sizes of groups from the first position on, None where there would be more than ``MOST_GROUPS``."""
+def _sizes(places: Places, head: int, tail: int, nearing: float, most: int) -> list[int] | None:
+    """The sizes of groups from the first position on, None where there would be more than ``most``."""
     length = places.length
     sizes: list[int] = []
     position = 0
@@ -114,14 +118,14 @@ def _sizes(places: Places, head: int, tail: int, nearing: float) -> list[int] | 
             wanted = 1 if single else max(1, round(largest))
             sizes.append(min(wanted, bound - position))
             position += sizes[-1]
-            if len(sizes) > MOST_GROUPS:
+            if len(sizes) > most:
                 return None
     return sizes
 
 
-def _most(length: int, fits: Callable[[int], bool]) -> int:
-    """A length that fits where the next one does not, below one that does not; ``MOST_GROUPS`` positions always do."""
-    low, high = min(MOST_GROUPS, length - 1), length
+def _most(groups: int, length: int, fits: Callable[[int], bool]) -> int:
+    """A length that fits where the next one does not, below one that does not; ``groups`` positions always do."""
+    low, high = min(groups, length - 1), length
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
@@ -244,8 +248,17 @@ def _kinks(kernel: Kernel, length: int, carried: float | None) -> set[int]:
             return set()
 
 
+def _decays(slopes: Sequence[float]) -> set[str]:
+    """Slopes of ALiBi, and of states that forget, in words; empty where there are none."""
+    if not slopes:
+        return set()
+    memories = f"{1 / slopes[-1]:.3g}" if len(slopes) == 1 else f"{1 / slopes[-1]:.3g} to {1 / slopes[0]:.3g}"
+    return {f"{len(slopes)} decay{'s' * (len(slopes) > 1)} with memories of {memories} tokens"}
+
+
 def _refusal(kernels: Collection[Kernel], length: int, most: int) -> str:
-    names = ", ".join(sorted({str(kernel) for kernel in kernels}))
+    slopes = sorted({kernel.slope for kernel in kernels if isinstance(kernel, Alibi)})
+    names = ", ".join(sorted({str(kernel) for kernel in kernels if not isinstance(kernel, Alibi)} | _decays(slopes)))
     chunks = any(isinstance(kernel, Chunk) and kernel.width < length for kernel in kernels)
     why = " (chunks stand for each other only where they have one width and all other layers see the whole past)"
     return (
