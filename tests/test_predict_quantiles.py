@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 import catenary
 from catenary.cli.main import app
+from catenary.errors import InvalidInput
 from catenary.protocols import TokenLaw
-from catenary.theory.sampled.quantiles import birth_quantiles
+from catenary.theory.sampled.quantiles import birth_quantiles, check_drawable
 
 BASE = ["predict", "toy", "--length", "24", "--quantiles", "--networks", "3"]
 
@@ -44,7 +45,7 @@ def test_a_table_and_a_curve_with_its_band(tmp_path: Path) -> None:
     ("more", "words"),
     [
         (["--repeat-probability", "0.01"], "give ids"),
-        (["--length", "60000"], "GiB"),
+        (["--length", "60000"], "draw networks at length=9459 or shorter"),
         (["--theory", "null"], "quantiles go with --theory birth"),
         (["--vary", "num_hidden_layers=2,3"], "quantiles cannot go with --vary"),
     ],
@@ -54,3 +55,31 @@ def test_refusals(more: list[str], words: str) -> None:
     assert done.exit_code != 0
     assert words in str(done.exception) + done.output
     assert "drawing" not in done.output
+
+
+def recurrent(tmp_path: Path, name: str, **fields: object) -> str:
+    path = tmp_path / f"{name}.json"
+    path.write_text(json.dumps({"model_type": name, "hidden_size": 16, "num_hidden_layers": 3, **fields}))
+    return str(path)
+
+
+def test_networks_that_cannot_differ_are_not_drawn(tmp_path: Path) -> None:
+    config = recurrent(tmp_path, "mamba", state_size=4)
+    done = CliRunner().invoke(app, ["predict", config, *BASE[2:]])
+    assert done.exit_code != 0
+    assert "no layer has attention" in str(done.exception) + done.output
+
+
+def test_layers_that_are_not_drawn_are_named(tmp_path: Path) -> None:
+    mixed = recurrent(tmp_path, "recurrent_gemma", num_attention_heads=2, lru_width=16, intermediate_size=32)
+    for config, said in ((mixed, True), ("toy", False)):
+        done = CliRunner().invoke(app, ["predict", config, *BASE[2:], "--quiet"])
+        assert done.exit_code == 0, done.output
+        assert ("Heads of attention alone are drawn" in done.stdout) == said
+
+
+def test_the_length_that_memory_allows_is_the_longest() -> None:
+    architecture = catenary.read_config("toy")
+    check_drawable(architecture, 9459, TokenLaw())
+    with pytest.raises(InvalidInput, match="length=9459 or shorter"):
+        check_drawable(architecture, 9460, TokenLaw())

@@ -49,6 +49,11 @@ class Architecture:
         kinds = {attention for layer in set(self.layers) for attention in layer.attentions}
         return max((attention.logit_variance(self.width) for attention in kinds), default=0.0)
 
+    @property
+    def attends(self) -> bool:
+        """Whether any layer has attention; where none has, there are no logits to speak of."""
+        return any(layer.attentions for layer in self.layers)
+
     def describe(self) -> str:
         """One line: family, depth, width, heads, feed-forward, position coding, logit variance."""
         layer, _ = Counter(self.layers).most_common(1)[0]
@@ -59,7 +64,10 @@ class Architecture:
             gated = "gated " if inner.gated else ""
             of = f" (top {inner.experts.top} of {inner.experts.count} experts)" if inner.experts else ""
             parts.append(f"{gated}{inner.activation} feed-forward {inner.width}{of}")
-        norm = next((n for branch in layer.branches for n in (branch.before, branch.after) if n), self.final_norm)
+        norms = [norm for branch in layer.branches for norm in (branch.before, branch.after)]
+        norms += [norm for step in layer.steps for norm in (step.before, step.after)]
+        norm = next((norm for norm in norms if norm), self.final_norm)
         parts.append(f"{norm.kind} norm" if norm else "no norm")
-        parts.append(f"position {self.position}, logit variance {self.logit_variance:.3g}")
+        parts.append(f"position {self.position}")
+        parts.append(f"logit variance {self.logit_variance:.3g}" if self.attends else "no attention")
         return ", ".join(parts)

@@ -157,6 +157,8 @@ def predict(
     typer.echo(shape.table())
     if spread is not None:
         typer.echo(f"\n  single networks ({networks} drawn)\n{indent(spread.table(), '  ')}\n")
+        if any(layer.recurrences for layer in architecture.layers):
+            typer.echo("  note: Heads of attention alone are drawn; layers without any do not vary between networks.")
     if profile.card is not None and profile.card.sentence:
         typer.echo(f"  trust: {profile.card.light}. {profile.card.sentence}")
     if profile.card is not None:

@@ -149,15 +149,20 @@ def exact_energies(
     return birth_energies(architecture, start, mixers(architecture, singles(length), coupling, finite_width))
 
 
-def check_exact_memory(length: int, layers: int, groups: int = 1) -> None:
-    """Refuse an exact prediction that would not fit, before anything is allocated."""
+def check_exact_memory(
+    length: int,
+    layers: int,
+    groups: int = 1,
+    instead: str = "use method='coarse' (and repeat_probability instead of ids)",
+) -> None:
+    """Refuse an exact prediction that would not fit, before anything is allocated; ``instead`` says what to try."""
     needed = exact_memory(length, layers, groups)
     if needed > MEMORY_LIMIT:
         raise invalid(
             "length",
             f"must keep {layers} exact layers below {MEMORY_LIMIT >> 30} GiB (this takes {needed / 2**30:.0f})",
             length,
-            "use method='coarse' (and repeat_probability instead of ids)",
+            instead,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from catenary.profile import Profile
 from catenary.protocols import TokenLaw
 from catenary.quantity import JACOBIAN_NORM
 from catenary.reading import align, number
-from catenary.theory.birth import birth_energies, check_exact_memory, singles
+from catenary.theory.birth import MEMORY_LIMIT, birth_energies, check_exact_memory, exact_memory, singles
 from catenary.theory.embedding import Start, embedded
 from catenary.theory.feed_forward.mixer import FeedForwardMixer
 from catenary.theory.mixers import Mixer
@@ -114,7 +115,8 @@ def birth_quantiles(
     Each network draws queries and keys of every head in every layer, with the true number of heads, their dimension
     and key/value sharing; values, outputs and feed-forward weights are averaged over (``SampledAttention``). So the
     spread is that of attention, of one network on one sequence. Not in it: the noise of probes, and finite width
-    (tokens' overlaps of \(1/\sqrt d\), and values, outputs and feed-forward weights that do not average out).
+    (tokens' overlaps of \(1/\sqrt d\), and values, outputs and feed-forward weights that do not average out), nor
+    that of layers that mix positions without attention.
 
     The quantiles of N networks are themselves uncertain: at N = 24 and a spread of .24 dex a single position's
     median has a standard error of .06 dex, its 10 % and 90 % quantiles of .08.
@@ -132,7 +134,7 @@ def birth_quantiles(
 
     Raises:
         InvalidInput: an argument out of range, or a prediction that would take more than 16 GiB.
-        NotApplicable: a repeat probability (one network sees ids), or an attention that cannot be drawn.
+        NotApplicable: a repeat probability (one network sees ids), no attention, or one that cannot be drawn.
 
     Derived here.
     """
@@ -159,7 +161,10 @@ def check_drawable(architecture: Architecture, length: int, tokens: TokenLaw) ->
     """Raise, as ``birth_quantiles`` would, where these networks cannot be drawn; costs nothing."""
     if tokens.ids is None and tokens.repeat_probability:
         raise NotApplicable("a drawn network sees one window of tokens, not a repeat probability; give ids")
-    check_exact_memory(length, architecture.depth)
+    if not architecture.attends:
+        raise NotApplicable("no layer has attention, and heads are all that is drawn: all networks would be one")
+    longest = math.isqrt(MEMORY_LIMIT // exact_memory(1, architecture.depth))
+    check_exact_memory(length, architecture.depth, instead=f"draw networks at length={longest} or shorter")
     products_per_network(architecture, length, tokens.ids is not None)
 
 
