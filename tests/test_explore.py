@@ -169,6 +169,16 @@ def test_the_atlas_holds_every_model_once_and_says_what_is_not_covered(tmp_path:
         survey([])
 
 
+def test_the_atlas_shows_no_logit_variance_where_nothing_attends(tmp_path: Path) -> None:
+    config = tmp_path / "state.json"
+    config.write_text(json.dumps({"model_type": "mamba", "hidden_size": 16, "num_hidden_layers": 1, "state_size": 4}))
+    found = survey(["toy", str(config)], length=16, knobs=False)
+    assert found.table().splitlines()[2].count("no attention") == 1
+    assert [record["logit_variance"] is None for record in found.records()] == [False, True]
+    text = write_atlas(found, tmp_path / "out").read_text(encoding="utf-8")
+    assert text.count(">no attention</td>") == 1
+
+
 def test_a_variation_is_written_whole(tmp_path: Path) -> None:
     found = vary(QWEN, [Axis("num_hidden_layers", (2, 3)), Axis("hidden_size", (896, 900))], length=LENGTH)
     page = write_variation(found, tmp_path)

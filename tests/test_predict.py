@@ -13,7 +13,9 @@ import catenary as ct
 from builders import gpt2_like, qwen2_like, smollm2_like
 from catenary.architecture import Alibi, HeadGroup
 from catenary.errors import InvalidInput, NotApplicable
+from catenary.page.view import cards
 from catenary.quantity import JACOBIAN_NORM
+from catenary.theory import birth_law
 from catenary.theory.birth import exact_energies
 from catenary.theory.card import Regime, birth_card, token_spread
 from catenary.theory.coarse import coarse_energies
@@ -222,6 +224,46 @@ def test_the_card_of_a_long_prediction_gives_the_size_of_the_finite_width_term()
     size = np.abs(np.log10(finite.values / infinite.values)).max()
     assert finite.card is not None
     assert f"moves the profile by up to {size:.2g} dex" in " ".join(finite.card.statements)
+
+
+def test_a_long_prediction_is_not_said_to_be_measured_and_runs_no_recursion_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran = []
+
+    def counted(*given: Any, **named: Any) -> Any:
+        ran.append((given, named))
+        return coarse_energies(*given, **named)
+
+    monkeypatch.setattr(birth_law, "coarse_energies", counted)
+    wide = gpt2_like(width=64, depth=1)
+    long, short = (ct.predict(wide, length=length, method="coarse").card for length in (300, 200))
+    assert long is not None
+    assert short is not None
+    assert (long.light, short.light) == ("green", "green")
+    assert short.sentence.startswith("Measured in this regime")
+    assert "the law was not measured" in long.sentence
+    assert len(ran) == 3  # the long one with and without its finite-width term, and the short one
+
+
+def test_the_card_of_a_network_without_attention_speaks_of_no_logits() -> None:
+    architecture = ct.read_config({"model_type": "mamba", "hidden_size": 16, "num_hidden_layers": 1, "state_size": 4})
+    for options in ({"theory": "birth"}, {"theory": "null"}, {"theory": "cesaro", "mixing": 0.1}):
+        card = ct.predict(architecture, length=16, **options).card  # type: ignore[arg-type]
+        assert card is not None
+        assert card.logit_variance is None
+        assert card.token_spread is None
+        assert "logit" not in " ".join(card.statements)
+    born = ct.predict(architecture, length=16)
+    assert "No layer has attention" in " ".join(born.card.statements if born.card else ())
+    assert dict(cards([born])[0].lines)["attention-logit variance at birth"] == "no layer has attention"
+    assert architecture.describe().endswith("no attention")
+    assert "logit variance" in gpt2_like(depth=1).describe()
+
+
+def test_the_norm_behind_a_residual_sum_is_named() -> None:
+    config = {"model_type": "opt", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "ffn_dim": 64}
+    assert "layer norm" in ct.read_config({**config, "do_layer_norm_before": False}).describe()
 
 
 def test_learned_positions_bound_the_length() -> None:

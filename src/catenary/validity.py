@@ -16,11 +16,12 @@ class ValidityCard:
     ``expected_median_error`` is the median |log10 prediction/measurement| (dex) seen in this regime against an
     ensemble root mean square, None where it was never measured; ``token_spread`` is the per-token standard
     deviation (dex) of one network and one sequence with one probe around it. ``light`` and ``sentence`` say the
-    same at a glance. ``layer_variances`` is the logit variance of each layer with attention; the first
-    ``condensed`` queries are below the threshold v > 2 ln i, where one key takes most of a row.
+    same at a glance. ``logit_variance`` is None where no layer has attention; ``layer_variances`` is that of each layer
+    with attention; the first ``condensed`` queries are below the threshold v > 2 ln i, where one key takes most of a
+    row.
     """
 
-    logit_variance: float
+    logit_variance: float | None
     width: int
     length_over_width: float
     expected_median_error: float | None

@@ -87,7 +87,7 @@ class Atlas:
                     row.model,
                     row.architecture.family,
                     *(number(v) if math.isfinite(v) else "undefined" for v in row.numbers().values()),
-                    number(row.architecture.logit_variance),
+                    number(row.architecture.logit_variance) if row.architecture.attends else "no attention",
                     card.light if card else "",
                     row.knobs[0] if row.knobs else "",
                     row.shape.verdict.words,
@@ -102,7 +102,8 @@ class Atlas:
         for row in self.rows:
             a, card = row.architecture, row.profile.card
             record: dict[str, Any] = {"model": row.model, "source": row.source}
-            record |= {"family": a.family, "layers": a.depth, "width": a.width, "logit_variance": a.logit_variance}
+            record |= {"family": a.family, "layers": a.depth, "width": a.width}
+            record |= {"logit_variance": a.logit_variance if a.attends else None}
             record |= {name: finite(value) for name, value in row.numbers().items()}
             record |= {"verdict": row.shape.verdict.words, "trust": card.light if card else ""}
             record |= {f"knob of {name}": knob for name, knob in zip(MOVED, row.knobs, strict=False)}

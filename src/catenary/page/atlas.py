@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,14 +81,14 @@ def write_atlas(atlas: Atlas, out: Path | str, *, config: Mapping[str, Any] | No
 
 def _line(row: Row, low: float, high: float) -> Line:
     a, card = row.architecture, row.profile.card
-    numbers = [*row.numbers().values(), a.logit_variance]
+    logits = Cell(number(a.logit_variance), a.logit_variance) if a.attends else Cell("no attention", math.nan)
     return Line(
         clean(row.model, 60),
         clean(row.source, 120),
         f"{a.family}, {a.depth} layers, width {a.width:,}",
         sparkline(row.profile, low, high),
         row.shape.verdict.words,
-        tuple(Cell(number(value) if value == value else "undefined", value) for value in numbers),
+        (*(Cell(number(v) if v == v else "undefined", v) for v in row.numbers().values()), logits),
         card.light if card else "",
         card.sentence if card else "",
         tuple(zip(MOVED, row.knobs, strict=False)),

@@ -268,9 +268,10 @@ def _card_lines(card: ValidityCard) -> tuple[tuple[str, str], ...]:
     error, spread = card.expected_median_error, card.token_spread
     variances = card.layer_variances
     by_layer = f", {number(min(variances))} to {number(max(variances))} over layers" if len(set(variances)) > 1 else ""
+    logits = "no layer has attention" if card.logit_variance is None else f"{number(card.logit_variance)}{by_layer}"
     return (
         ("trust", f"{card.light}: {card.sentence}" if card.sentence else card.light),
-        ("attention-logit variance at birth", f"{number(card.logit_variance)}{by_layer}"),
+        ("attention-logit variance at birth", logits),
         ("condensed attention (v > 2 ln i)", f"the first {card.condensed:,} tokens" if card.condensed > 1 else "none"),
         ("width", f"{card.width:,}"),
         ("length / width", number(card.length_over_width)),

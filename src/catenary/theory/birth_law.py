@@ -77,7 +77,7 @@ class BirthLaw:
                 "chooses which ones attention sees, and no law from the config alone holds"
             )
         solved = _solve(architecture, length, tokens, choice)
-        effect = _finite_width_effect(architecture, length, choice)
+        effect = _finite_width_effect(architecture, length, choice, solved)
         words = "" if choice.coupling == "strong" else f", {choice.coupling} coupling"
         return Profile(
             np.sqrt(architecture.width * solved.energies),
@@ -170,11 +170,13 @@ def _equal(tokens: TokenLaw, length: int) -> Float64[np.ndarray, "L L"]:
     return equal
 
 
-def _finite_width_effect(architecture: Architecture, length: int, choice: Choice) -> float | None:
+def _finite_width_effect(architecture: Architecture, length: int, choice: Choice, solved: Solved) -> float | None:
     """Largest |log10 change| of the profile without the finite-width term, where that term is extrapolated."""
     if length / architecture.width <= MEASURED_REACH or choice.coupling != "strong" or not choice.finite_width:
         return None
-    finite, infinite = (coarse_energies(architecture, length, finite_width=finite) for finite in (True, False))
+    known = choice.method == "coarse" and solved.tokens == "distinct"
+    finite = solved.energies if known else coarse_energies(architecture, length)
+    infinite = coarse_energies(architecture, length, finite_width=False)
     reached = finite > 0
     return float(np.abs(0.5 * np.log10(finite[reached] / infinite[reached])).max())
 

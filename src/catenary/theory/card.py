@@ -94,11 +94,11 @@ def birth_card(architecture: Architecture, regime: Regime) -> ValidityCard:
     )
     light, sentence = _glance(architecture, regime, error)
     return ValidityCard(
-        logit_variance=variance,
+        logit_variance=variance if architecture.attends else None,
         width=architecture.width,
         length_over_width=reach,
         expected_median_error=error,
-        token_spread=token_spread(variance),
+        token_spread=token_spread(variance) if architecture.attends else None,
         statements=tuple(_statements(architecture, regime, error)),
         assumed=architecture.assumed,
         not_expressed=architecture.not_expressed,
@@ -123,6 +123,11 @@ def _glance(architecture: Architecture, regime: Regime, error: float | None) -> 
         return "amber", f"The law leaves something of this model type out; {missing}."
     if error > TRUSTED:
         return "amber", f"Measured here, with a median error of up to {error:.2g} dex ({_per_cent(error)} %)."
+    if regime.length / architecture.width > MEASURED_REACH:
+        return "green", (
+            "Longer than four times the width, where the law was not measured; the finite-width term, all that is "
+            f"extrapolated, is too small to matter: median error at most {error:.2g} dex ({_per_cent(error)} %)."
+        )
     return "green", f"Measured in this regime: median error at most {error:.2g} dex ({_per_cent(error)} %)."
 
 
@@ -147,9 +152,9 @@ def _statements(architecture: Architecture, regime: Regime, error: float | None)
     said = [
         *([architecture.standing] if architecture.standing else []),
         "The law predicts the root mean square over networks and sequences, not one network.",
-        f"Attention-logit variance at birth {variance:.2g}: {_variance_words(regime.coupling, variance, error)}",
+        _variance_statement(architecture, regime, error),
     ]
-    spread = token_spread(variance)
+    spread = token_spread(variance) if architecture.attends else None
     if spread is not None:
         said.append(f"One network, one sequence and one probe scatter around it by {spread:.2f} dex per token.")
     if variance > 1:
@@ -189,12 +194,14 @@ def _token_statements(architecture: Architecture, regime: Regime) -> list[str]:
     return said
 
 
-def _variance_words(coupling: str, variance: float, error: float | None) -> str:
+def _variance_statement(architecture: Architecture, regime: Regime, error: float | None) -> str:
+    variance, coupling = architecture.logit_variance, regime.coupling
+    about = f"Attention-logit variance at birth {variance:.2g}" if architecture.attends else "No layer has attention"
     if error is not None:
-        return f"median error of log10 at most {error:.2g} where it was measured."
+        return f"{about}: median error of log10 at most {error:.2g} where it was measured."
     if variance > 10.7 * NEAR:
-        return "above 10.7 the law was never measured."
-    return f"with the {coupling} coupling and this input the law was not measured here."
+        return f"{about}: above 10.7 the law was never measured."
+    return f"{about}: with the {coupling} coupling and this input the law was not measured here."
 
 
 def _effect_words(effect: float | None) -> str:

@@ -96,7 +96,7 @@ class Null:
             "1/j + last-token spike",
             "expectation",
             card=ValidityCard(
-                logit_variance=architecture.logit_variance,
+                logit_variance=architecture.logit_variance if architecture.attends else None,
                 width=architecture.width,
                 length_over_width=length / architecture.width,
                 expected_median_error=None,

@@ -159,7 +159,7 @@ class FirstMomentTheory:
 def first_moment_card(architecture: Architecture, length: int, *statements: str) -> ValidityCard:
     """The card of a first-moment law: what it leaves out, and what that costs where it was measured."""
     return ValidityCard(
-        logit_variance=architecture.logit_variance,
+        logit_variance=architecture.logit_variance if architecture.attends else None,
         width=architecture.width,
         length_over_width=length / architecture.width,
         expected_median_error=None,

@@ -181,7 +181,7 @@ def _card(
     architecture: Architecture, length: int, strengths: Float64[np.ndarray, " layers"], control: float
 ) -> ValidityCard:
     return ValidityCard(
-        logit_variance=architecture.logit_variance,
+        logit_variance=architecture.logit_variance if architecture.attends else None,
         width=architecture.width,
         length_over_width=length / architecture.width,
         expected_median_error=None,
