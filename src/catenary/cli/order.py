@@ -29,7 +29,8 @@ def order(
         typer.Option("--scores", help="Relevance: a JSON list, or an object {document: score}; - for standard input."),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", help="logp, exact, contains or best_subspan. Default: logp if scored.")
+        str | None,
+        typer.Option("--metric", help="logp, exact, contains or best_subspan. Default: logp, else best_subspan."),
     ] = None,
     documents: Annotated[
         int | None, typer.Option("--documents", min=1, help="Documents to place. Default: as scored, else as measured.")
@@ -47,6 +48,7 @@ def order(
     Gains are of samples that did not choose the order. The verdict says when a plain order is as good or nothing is
     to be gained.
     """
+    from catenary.errors import invalid
     from catenary.page.order import order_exhibit
     from catenary.retrieval.order.advice import advise
     from catenary.retrieval.order.gain import separation_name
@@ -57,9 +59,11 @@ def order(
 
     measured = read_curve(curve)
     scored = None if scores is None else read_scores_file(scores)
-    if metric is None:
-        metric = metrics_of(measured)[0] if isinstance(measured, Outcomes) else "logp"
-    advice = advise(measured, scored, metric=metric, documents=documents, separation=separation, seed=seed)
+    if metric is not None and not isinstance(measured, Outcomes):
+        raise invalid("metric", "is of outcomes: a published curve has one score", metric, "leave it out")
+    if metric is None and isinstance(measured, Outcomes):
+        metric = next((name for name in ("logp", "best_subspan") if name in measured.values), metrics_of(measured)[0])
+    advice = advise(measured, scored, metric=metric or "logp", documents=documents, separation=separation, seed=seed)
     record = {
         "curve": _digest(curve), "metric": advice.metric, "documents": advice.documents, "seed": seed,
         "scores": None if scored is None else dict(zip(scored.names, scored.relevance, strict=True)),

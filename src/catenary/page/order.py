@@ -12,6 +12,8 @@ from catenary.reading import finite
 from catenary.retrieval.order.advice import Advice
 from catenary.retrieval.order.gain import Gains, separation_name
 
+POINTS = ("circle", "diamond", "triangle-up")
+"""Shapes of the gains of the first six orders, the next six, and so on."""
 FIELDS = ("table", "name", "slot", "separation", "value", "low", "high", "over_low", "over", "over_high")
 
 
@@ -116,12 +118,17 @@ def gains_chart(gains: Gains) -> Spec:
     colour: Spec = {"field": "order", "type": "nominal", "title": None, "sort": names,
                     "scale": {"domain": names, "range": [PALETTE[k % len(PALETTE)] for k in range(len(names))]}}
     encoding: Spec = {"x": x, "xOffset": {"field": "order", "sort": names}, "color": colour}
+    # colours come round after six orders; a shape then tells them apart
+    shapes = [POINTS[k // len(PALETTE) % len(POINTS)] for k in range(len(names))]
+    shape: Spec = {"field": "order", "type": "nominal", "title": None, "sort": names,
+                   "scale": {"domain": names, "range": shapes}}
     layers = [
         {"name": "zero", "data": {"values": [{}]}, "mark": {"type": "rule", "color": INK, "strokeDash": [2, 3]},
          "encoding": {"y": {"datum": 0, "type": "quantitative"}}},
         {"name": "interval", "mark": {"type": "rule", "strokeWidth": 2},
          "encoding": encoding | {"y": {**y, "field": "low"}, "y2": {"field": "high"}}},
-        {"name": "gain", "mark": {"type": "point", "filled": True, "size": 50}, "encoding": encoding | {"y": y}},
+        {"name": "gain", "mark": {"type": "point", "filled": True, "size": 50},
+         "encoding": encoding | {"y": y, "shape": shape}},
     ]  # fmt: skip
     return framed({"description": "gain by order and retriever", "params": [], "layer": layers}, data,
                   width=640, height=280)  # fmt: skip

@@ -77,11 +77,14 @@ def relevance_of(count: int, scores: Sequence[float | None] | None) -> list[floa
     """Relevance of documents: their scores, or, where none has one, falling in the order they come.
 
     Raises:
-        InvalidInput: where some have a score and others none.
+        InvalidInput: where some have a score and others none, or one is no number.
     """
     if scores is None or all(score is None for score in scores):
         return [-float(rank) for rank in range(count)]
-    known = [float(score) for score in scores if score is not None]
+    try:
+        known = [float(score) for score in scores if score is not None]
+    except (TypeError, ValueError) as fault:
+        raise invalid("scores", "must be numbers", list(scores)) from fault
     if len(known) < count:
         raise invalid("scores", "must be there for every document or for none", f"{len(known)} of {count}")
     return known
@@ -89,6 +92,8 @@ def relevance_of(count: int, scores: Sequence[float | None] | None) -> list[floa
 
 def weights_of(curve: Outcomes | MeanCurve, metric: str = "logp") -> SlotWeights:
     """Slot weights: the means of a metric of outcomes over complete samples, or a published curve's means."""
+    if len(curve.slots) < 2:
+        raise invalid("curve", "must have two slots or more to order documents by", tuple(curve.slots))
     if isinstance(curve, MeanCurve):
         x = np.array(curve.slots) / max(curve.of - 1, 1)
         return SlotWeights(tuple(x.tolist()), curve.means)
