@@ -275,7 +275,7 @@ def test_the_command_writes_link_and_gains(tmp_path: Path, monkeypatch: pytest.M
             "--task-option", "pairs=6", "--task-option", "prefix=4"]  # fmt: skip
     done = RUN.invoke(app, [str(one) for one in (*call, "--out", tmp_path / "a")])
     assert done.exit_code == 0, done.output
-    assert "Link, 12 held-out prompts." in done.output
+    assert ", 12 held-out prompts." in done.output
     assert "Gain in log-probability over the given order" in done.output
     record = json.loads((tmp_path / "a" / "retrieve.json").read_text())["results"]
     link = record["link"]["by_metric"]["logp"]
@@ -323,4 +323,4 @@ def test_six_samples_of_a_trained_network(demo_folder: Path, tmp_path: Path) -> 
     assert (attention.sum(axis=1) < 1).all()
     assert (attention[:, 0] > attention[:, 1]).all()
     assert results["order"]["logp"]["words"].startswith("What the order gains is not reported: 6 complete samples")
-    assert "Link, 2 held-out prompts." in done.output
+    assert ", 2 held-out prompts." in done.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,18 @@ from typer.testing import CliRunner
 
 import catenary.cli.main  # noqa: F401 - registers the verbs
 from catenary.cli.app import app
-from catenary.errors import InvalidInput
+from catenary.errors import InvalidInput, MissingResource
 from catenary.page.exhibit import Plate
 from catenary.page.retrieve import Section, retrieve_exhibit
 from catenary.retrieval.boxes.calls import BoxScorer, Callback
 from catenary.retrieval.case import Case, Segment
+from catenary.retrieval.order.advice import advise
 from catenary.retrieval.outcomes import Outcomes
 from catenary.retrieval.records import read_outcomes
 from catenary.retrieval.scoring.rates import rates
 from catenary.retrieval.scoring.scored import Scored
-from catenary.retrieval.statistics import samples_for, slot_curve
+from catenary.retrieval.statistics import samples_for, slot_curve, summarise
+from catenary.retrieval.tasks import load_task
 from catenary.study import retrieve as study
 from catenary.study.retrieve import chosen_slots, score_samples
 from catenary.study.retrieve_config import RetrieveConfig
@@ -283,3 +286,101 @@ def test_another_measurement_has_a_place_on_the_page() -> None:
     assert "it is linked" in more.notes
     assert more.results["link"] == {"rho": 1.0}
     assert isinstance(found.outcomes, Outcomes)
+
+
+# --- what a first user stumbled over ---
+
+
+def flat(count: int, level: float) -> Outcomes:
+    """Samples that are right at every slot or at none, so that no sample differs between slots."""
+    rows = np.repeat((np.arange(count) < level * count).astype(float)[:, None], 7, axis=1)
+    blank, ones = [[""] * 7] * count, [[9] * 7] * count
+    names = tuple(f"s{n}" for n in range(count))
+    return Outcomes("t", names, tuple(range(7)), 7, {"exact": rows}, blank, blank, ones)
+
+
+def test_no_verdict_by_log_probability_of_a_black_box() -> None:
+    with pytest.raises(InvalidInput, match="only for a network"):
+        score_samples(Coins(), BoxScorer(Callback(toss, "coins")), samples=3, metric="logp")
+
+
+@pytest.mark.parametrize("level", [0.0, 1 / 9, 0.3, 1.0])
+def test_samples_that_never_differ_say_nothing_of_what_they_would_show(level: float) -> None:
+    outcomes = flat(9, level)
+    found = summarise(outcomes, "exact")
+    assert found.paired_sd == 0.0
+    assert np.isnan(found.detectable)
+    study_of = study.RetrieveStudy(outcomes, rates([[Scored(text="yes", ended=True, tokens=9)] * 7] * 9), (), (), "")
+    numbers = dict(retrieve_exhibit(study_of, "exact", {}).numbers)
+    assert numbers["difference seen with 80 % power, exact"] == "unknown: no sample differs between slots"
+    assert numbers["tokens of a prompt"] == "9"
+
+
+def test_resolve_goes_on_where_no_sample_differs() -> None:
+    never = BoxScorer(Callback(lambda prompts: ["no"] * len(prompts), "never"))
+    found = score_samples(Coins(), never, samples=30, resolve=0.05, metric="exact")
+    assert len(found.outcomes.samples) == 30
+    assert "not known: none of 30 differs in exact" in found.notes[-1]
+
+
+def test_a_wrong_task_is_refused_before_a_network_is_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from catenary.study import retrieve_source
+
+    def load(*_: object) -> None:
+        raise AssertionError("loaded")
+
+    monkeypatch.setattr(retrieve_source, "make_scorer", load)
+    for more, said in (
+        (["--task", "fact"], "Did you mean 'facts'"),
+        (["--task", "needel", "--length", "300"], "Did you mean 'needle'"),
+        (["--data", tmp_path], "--task needle --data"),
+        (["--task", "questions", "--data", tmp_path], "is a folder"),
+        (["--data", tmp_path / "no.jsonl"], "no .jsonl"),
+    ):
+        done = RUN.invoke(app, ["retrieve", "m", *map(str, more), "--out", str(tmp_path / "o")])
+        assert isinstance(done.exception, (InvalidInput, MissingResource)), (more, done.exception)
+        assert said in str(done.exception)
+
+
+def test_options_of_a_network_are_refused_for_an_endpoint(tmp_path: Path) -> None:
+    for more in (["--max-length", "9"], ["--tokenizer", "t"], ["--bos", "one"]):
+        asked = ["retrieve", "--endpoint", "http://127.0.0.1:9", "--endpoint-model", "m", *more]
+        done = RUN.invoke(app, [*asked, "--out", str(tmp_path / "o")])
+        assert isinstance(done.exception, InvalidInput), done.output
+        assert "of a network" in str(done.exception)
+
+
+def test_dropped_distractors_are_said(tmp_path: Path) -> None:
+    rows = [
+        {"question": "Who?", "answers": ["Ann"], "gold": "It is Ann.", "distractors": ["Ann too.", "Bob.", "Cy."]},
+        {"question": "Who?", "answers": ["Ann"], "gold": "It is Ann.", "distractors": ["Di.", "Bob.", "Cy."]},
+    ]
+    path = tmp_path / "q.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    box = BoxScorer(Callback(lambda prompts: ["Ann"] * len(prompts), "ann"))
+    found = score_samples(load_task(str(path)), box, samples=2)
+    assert "Data: 1 distractors that hold an answer were dropped." in found.notes
+    fewer = score_samples(load_task(str(path), documents=4), box, samples=2)
+    assert any("1 records with fewer usable documents" in note for note in fewer.notes)
+
+
+def test_a_sentence_names_a_few_reasons() -> None:
+    held = flat(20, 0.5)
+    values = held.values["exact"].copy()
+    values[:12] = np.nan
+    why = [[f"{n} tokens are too many"] * 7 if n < 12 else [""] * 7 for n in range(20)]
+    outcomes = replace(held, values={"exact": values}, skipped=why)
+    (line,) = slot_curve(outcomes, "exact").lines()
+    assert "63 more for 9 other reasons" in line
+    assert line.count("too many") == 3
+
+
+def test_one_slot_has_no_order() -> None:
+    held = flat(9, 0.5)
+    cut = [row[:1] for row in held.skipped]
+    one = replace(
+        held, slots=(0,), of=1, values={"exact": held.values["exact"][:, :1]}, skipped=cut, answers=cut,
+        tokens=[[9]] * 9,
+    )  # fmt: skip
+    with pytest.raises(InvalidInput, match=r"two slots or more to order documents by, got \(0,\)"):
+        advise(one, metric="exact")

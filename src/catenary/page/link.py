@@ -33,7 +33,8 @@ def link_section(
         refused: metrics whose curve has no link, and why.
     """
     verdicts = {metric: judge_link(link) for metric, link in links.items()}
-    said = [f"Link, {table.n} held-out prompts. {verdict.words}" for verdict in verdicts.values()]
+    prompts = f"{table.n} held-out prompts"
+    said = [f"Link with the curve by {WORDS[m]}, {prompts}. {verdict.words}" for m, verdict in verdicts.items()]
     details = [note for verdict in verdicts.values() for note in verdict.notes]
     why = [f"No link with the curve by {WORDS[metric]}: {reason}" for metric, reason in (refused or {}).items()]
     plates = [_curves(links, table)]

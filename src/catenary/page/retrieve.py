@@ -17,6 +17,7 @@ from catenary.reading import finite, number
 from catenary.retrieval.outcomes import METRICS, Outcomes
 from catenary.retrieval.scoring.metrics import Disagreement
 from catenary.retrieval.statistics import Summary, metrics_of, summarise
+from catenary.retrieval.statistics.summary import extent
 from catenary.retrieval.statistics.verdict import SMALLEST
 from catenary.study.retrieve import RetrieveStudy
 
@@ -56,7 +57,7 @@ def retrieve_exhibit(
     judged = {name: _summary(outcomes, name, seed, smallest) for name in metrics_of(outcomes)}
     order = [metric, *(name for name in judged if name != metric)]
     verdict = _head(judged[metric], metric)
-    others = tuple(f"By {WORDS[name]}: {_words(judged[name])}" for name in order[1:])
+    others = tuple(_head(judged[name], name) for name in order[1:])
     evidence = tuple(_evidence(judged[metric]))
     unusual = any(np.nansum(getattr(found.rates, name)) > 0 for name in _DRAWN)
     plates = [_rates(found)] if unusual else []
@@ -132,7 +133,7 @@ def _numbers(outcomes: Outcomes, judged: Mapping[str, Judged], metric: str) -> l
     shown = [("samples", f"{len(outcomes.samples):,}"), ("positions", f"{len(outcomes.slots)} of {outcomes.of}")]
     tokens = [count for row in outcomes.tokens for count in row if count]
     if tokens:
-        shown.append(("tokens of a prompt", f"{min(tokens):,} to {max(tokens):,}"))
+        shown.append(("tokens of a prompt", extent(min(tokens), max(tokens))))
     for base, metrics in outcomes.baselines.items():
         for name in judged:
             values = metrics[name][np.isfinite(metrics[name])]
@@ -142,8 +143,11 @@ def _numbers(outcomes: Outcomes, judged: Mapping[str, Judged], metric: str) -> l
     if not isinstance(head, str):
         if np.isfinite(head.occupancy):
             shown.append(("share of the context in use", f"{head.occupancy:.1%}"))
+        power = f"difference seen with 80 % power, {WORDS[metric]}"
         if np.isfinite(head.detectable):
-            shown.append((f"difference seen with 80 % power, {WORDS[metric]}", number(head.detectable)))
+            shown.append((power, number(head.detectable)))
+        elif head.paired_sd == 0:
+            shown.append((power, "unknown: no sample differs between slots"))
     return shown
 
 
@@ -158,7 +162,9 @@ def _said(found: RetrieveStudy) -> list[str]:
         values = getattr(found.rates, name)
         known = values[np.isfinite(values)]
         if len(known) and known.max() > 0:
-            lines.append(f"{known.min():.0%} to {known.max():.0%} {words}, by position.")
+            low, high = f"{known.min():.0%}", f"{known.max():.0%}"
+            span = f"{low} {words} at every position" if low == high else f"{low} to {high} {words}, by position"
+            lines.append(f"{span}.")
     return lines
 
 

@@ -19,6 +19,7 @@ from catenary.retrieval.scoring.rates import Rates, rates
 from catenary.retrieval.scoring.scorer import Scorer
 from catenary.retrieval.statistics import paired_sd, samples_for
 from catenary.study.observer import Observer, Silent
+from catenary.study.retrieve_left_out import left_out
 from catenary.study.retrieve_units import Finished, Unit, collect, is_finished, make_unit, read_unit, score_unit
 
 PILOT = 12
@@ -78,7 +79,7 @@ def score_samples(
         samples: most samples; no more than the task has.
         positions: slots that are visited, evenly from the first to the last.
         resolve: a difference of two positions in ``metric``; scoring stops where it would be seen with 80 % power.
-        metric: what ``resolve`` is a difference of.
+        metric: what ``resolve`` is a difference of, and the verdict; not ``logp`` where the scorer gives text alone.
         budget_minutes: of the clock; no sample is begun that would not end in time. The first one always is.
         provenance: more about where outcomes come from, as JSON values.
         observer: told of progress.
@@ -90,7 +91,7 @@ def score_samples(
         raise invalid("samples", "must be at least 1", samples)
     if metric not in METRICS:
         raise unknown("metric", metric, METRICS)
-    if metric == "logp" and resolve is not None and not scorer.has_logp:
+    if metric == "logp" and not scorer.has_logp:
         raise invalid("metric", "can be 'logp' only for a network", metric, "a black box gives text alone")
     watch = observer or Silent()
     slots = chosen_slots(task.slots, positions)
@@ -104,6 +105,7 @@ def score_samples(
     }  # fmt: skip
     outcomes = collect(task, slots, finished, logp=scorer.has_logp, provenance=record)
     cells = [one.results[: len(slots)] for one in finished]
+    notes[:0] = left_out(task.record())
     if samples > len(task):
         notes.insert(0, f"The task has {len(task)} samples, fewer than the {samples} asked for.")
     return RetrieveStudy(outcomes, rates(cells), disagreements(outcomes, task), tuple(notes), _prompt(scorer, first))
@@ -168,7 +170,7 @@ class _Run:
     def _enough(self, finished: list[Finished], resolve: float) -> int:
         """Samples to score by what is known so far, at most twice as many as there are."""
         spread = self._spread(finished)
-        if spread is None:
+        if not spread:  # nothing is known, or nothing differs yet: that is no reason to stop
             return self.most
         there = len(finished)
         return min(self.most, max(there, min(samples_for(resolve, spread), 2 * there)))
@@ -182,6 +184,11 @@ class _Run:
         spread = self._spread(finished)
         if spread is None:
             return f"How many samples resolve {resolve:g} is not known: no two were scored at every position."
+        if not spread:
+            return (
+                f"How many samples resolve {resolve:g} is not known: none of {len(finished)} differs in {self.metric} "
+                "between positions."
+            )
         needed, there = samples_for(resolve, spread), len(finished)
         return (
             f"To see a difference of {resolve:g} in {self.metric} between two positions takes about {needed} samples; "

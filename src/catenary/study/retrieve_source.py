@@ -30,8 +30,9 @@ def study_retrieve(
     """
     if bool(config.model) == bool(config.endpoint):
         raise invalid("MODEL", "or --endpoint must be given, one of them", (config.model, config.endpoint))
+    early = None if _in_tokens(config) else load_samples(config)  # a wrong name or file is refused before a load
     scorer = make_scorer(config, observer)
-    task = load_samples(config, scorer)
+    task = load_samples(config, scorer) if early is None else early
     observer.say(f"{task.name}: {len(task)} samples of {task.slots} slots")
     slots = chosen_slots(task.slots, config.positions)
     if config.link:  # what cannot be read is refused before hours of scoring
@@ -51,6 +52,15 @@ def study_retrieve(
         budget_minutes=left, observer=observer,
     )  # fmt: skip
     return replace(found, link=table, link_notes=notes)
+
+
+def _in_tokens(config: RetrieveConfig) -> bool:
+    """Whether the task's texts are as long as a tokenizer says; a name that is no task is still refused."""
+    from catenary.retrieval.tasks import TASKS
+    from catenary.retrieval.tasks.load import recognise
+
+    name = config.task if config.task in TASKS else recognise(config.task)
+    return config.length is not None and "tokens" in TASKS[name].defaults()
 
 
 def load_samples(config: RetrieveConfig, scorer: Scorer | None = None) -> Task:
@@ -83,6 +93,12 @@ def make_scorer(config: RetrieveConfig, observer: Observer) -> Scorer:
         from catenary.retrieval.boxes.calls import BoxScorer
         from catenary.retrieval.boxes.endpoint import Endpoint
 
+        for name, given, unset in (
+            ("max_length", config.max_length, None), ("tokenizer", config.tokenizer, None),
+            ("bos", config.bos, "tokenizer"),
+        ):  # fmt: skip
+            if given != unset:
+                raise invalid(name, "is of a network: an endpoint has its own", given, "leave it out")
         chat = config.chat != "off"
         box = Endpoint(config.endpoint, config.endpoint_model, chat=chat, max_new_tokens=config.max_new_tokens)
         return BoxScorer(box)

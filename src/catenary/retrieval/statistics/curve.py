@@ -17,6 +17,9 @@ from catenary.statistics import interval
 RESAMPLES = 4000
 """Bootstrap resamples: each tail of a 95 % interval then rests on 100 draws."""
 
+REASONS = 3
+"""Reasons that a sentence names; a length in tokens makes one of nearly every prompt that is too long."""
+
 Resampled = Float64[np.ndarray, "resample P"]
 
 
@@ -79,7 +82,9 @@ class SlotCurve:
         """Sentences on samples left out; none where every sample is complete."""
         if self.n == self.offered:
             return []
-        why = "; ".join(f"{reason}: {count}" for reason, count in self.reasons.items()) or "no reason recorded"
+        why = "; ".join(f"{reason}: {count}" for reason, count in list(self.reasons.items())[:REASONS])
+        rest = sum(list(self.reasons.values())[REASONS:])
+        why = f"{why}; {rest} more for {len(self.reasons) - REASONS} other reasons" if rest else why
         return [
             f"{self.offered - self.n} of {self.offered} samples were not scored at every slot and are left out "
             f"(cells by reason: {why}). Cells missing by slot: {', '.join(map(str, self.missing))}."
@@ -121,7 +126,7 @@ def slot_curve(outcomes: Outcomes, metric: str = "logp", seed: int = 0, resample
         outcomes.skipped[i][j] or "not scored, no reason recorded" for i, j in zip(*np.nonzero(~scored), strict=True)
     )
     if not len(rows):
-        why = "; ".join(f"{reason} ({count})" for reason, count in counted.most_common(3))
+        why = "; ".join(f"{reason} ({count})" for reason, count in counted.most_common(REASONS))
         raise invalid("samples", f"must hold one that was scored at every slot by {metric}", "none", why)
     sums, counts = np.where(scored, table, 0).sum(axis=0), scored.sum(axis=0)
     low, high = _bands(rows, metric != "logp", seed, resamples)

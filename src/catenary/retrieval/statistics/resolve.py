@@ -59,7 +59,9 @@ def samples_range(effect: float, sd: float, pilot: int) -> tuple[int, int]:
 def paired_sd(rows: Float64[np.ndarray, "n P"]) -> float:
     r"""Standard deviation over samples of the difference of two slots, root mean square over all pairs of slots.
 
-    \(s^2=2(\bar v-\bar c)\): twice the mean variance of a slot less the mean covariance of two. NaN with one sample.
+    \(s^2=\frac{2}{(n-1)(P-1)}\sum_{is}(c_{is}-\bar c_i)^2\), c the scores less their slot's mean: twice the mean
+    variance of a slot less the mean covariance of two, as a sum of squares, so that it is 0 where no sample differs
+    between slots. NaN with one sample.
     """
     n, slots = rows.shape
     if n < 2:
@@ -67,6 +69,8 @@ def paired_sd(rows: Float64[np.ndarray, "n P"]) -> float:
     if slots < 2:
         raise invalid("slots", "must be two or more", slots)
     centred = rows - rows.mean(axis=0)
-    own = float((centred**2).sum()) / (n - 1)
-    whole = float((centred.sum(axis=1) ** 2).sum()) / (n - 1)
-    return math.sqrt(max(0.0, 2 * (own / slots - (whole - own) / (slots * (slots - 1)))))
+    within = centred - centred.mean(axis=1, keepdims=True)
+    squares = float((within**2).sum())
+    if squares <= within.size * (8 * np.finfo(np.float64).eps * float(np.abs(rows).max())) ** 2:
+        return 0.0  # rounding of means
+    return math.sqrt(2 * squares / ((n - 1) * (slots - 1)))

@@ -38,7 +38,8 @@ class Summary:
         worst: (P,) share of resamples in which each slot is the lowest.
         against_best, against_worst: paired tests with Holm.
         paired_sd: standard deviation over samples of a difference of two slots; NaN with one sample.
-        detectable: difference of two slots that these samples show with 80 % power; NaN with one sample.
+        detectable: difference of two slots that these samples show with 80 % power; NaN with one sample, and where no
+            sample differs between slots.
         occupancy: mean prompt length over the longest the model takes; NaN where either is unknown.
         baselines: mean by baseline for this metric, with n.
         notes: sentences for print.
@@ -104,10 +105,10 @@ def summarise(
         raise invalid("smallest", "must be above 0", smallest)
     curve = slot_curve(outcomes, metric, seed)
     occupancy, notes = _occupancy(outcomes, longest)
+    spread = paired_sd(curve.rows) if len(curve.slots) > 1 else math.nan
     return Summary(
         curve, _verdict(curve, outcomes, seed, smallest), contrasts(curve, seed), worst_slots(curve, seed),
-        *slot_tests(curve, seed), paired_sd(curve.rows) if len(curve.slots) > 1 else math.nan,
-        detectable(curve.n, paired_sd(curve.rows)) if curve.n > 1 and len(curve.slots) > 1 else math.nan,
+        *slot_tests(curve, seed), spread, detectable(curve.n, spread) if spread > 0 else math.nan,
         occupancy, _baselines(outcomes, metric), (*curve.lines(), *notes),
     )  # fmt: skip
 
@@ -168,11 +169,16 @@ def _occupancy(outcomes: Outcomes, longest: int | None) -> tuple[float, list[str
     if not len(lengths):
         return math.nan, ["Prompt lengths are unknown, and so is how full the context is."]
     known = longest if longest is not None else outcomes.provenance.get("longest")
-    span = f"Prompts of {lengths.min():,} to {lengths.max():,} tokens"
+    span = f"Prompts of {extent(lengths.min(), lengths.max())} tokens"
     if not isinstance(known, int) or known < 1:
         return math.nan, [f"{span}; how many the model takes is unknown."]
     share = float(lengths.mean() / known)
     return share, [f"{span}, on average {share:.1%} of the {known:,} that the model takes."]
+
+
+def extent(low: int, high: int) -> str:
+    """``376``, or ``376 to 1,402``."""
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def metrics_of(outcomes: Outcomes) -> tuple[str, ...]:

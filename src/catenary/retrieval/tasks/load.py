@@ -52,9 +52,9 @@ def recognise(path: str) -> str:
         return "facts"
     if place.is_dir() and not any(each.name.endswith((".jsonl", ".jsonl.gz")) for each in place.iterdir()):
         raise InvalidInput(
-            f"{path}: a folder of texts holds no questions. It can be a haystack: load_task('needle', "
-            f"documents={path!r}). Questions about documents need a .jsonl file of question, answers, gold and "
-            "distractors; facts and key-value make their own"
+            f"{path}: a folder of texts holds no questions. It can be a haystack: --task needle --data {path}, in "
+            f"Python load_task('needle', documents={path!r}). Questions about documents need a .jsonl file of "
+            "question, answers, gold and distractors; facts and key-value make their own"
         )
     row = read_rows(find_files(path)[0])[0]
     fields = set(row.value)

@@ -63,6 +63,8 @@ def read_rows(path: Path) -> list[Row]:
     Raises ``MissingResource`` if it cannot be read, ``InvalidInput`` with file and line for what is no JSON object.
     """
     rows = []
+    if path.is_dir():
+        raise InvalidInput(f"{path}: is a folder; name a .jsonl or .jsonl.gz file")
     try:
         with gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb") as file:
             for number, raw in enumerate(file, 1):
