@@ -64,8 +64,8 @@ docs: $(STAMP)
 
 reproduce: $(DEMO)  ## rerun both papers' experiments and hold them against the committed ledger (under 90 minutes)
 	@set -e; for paper in 2603.10123 2605.09213 2602.16837; do \
-	  OMP_NUM_THREADS=1 CATENARY_DEMO=$(CACHE)/demo $(BIN)/catenary reproduce $$paper --out $(OUT)/reproduce \
-	    --check docs/ledger; done
+	  OMP_NUM_THREADS=1 CATENARY_DEMO=$(CACHE)/demo $(BIN)/catenary reproduce $$paper --jobs 2 \
+	    --out $(OUT)/reproduce --check docs/ledger; done
 
 bench: $(STAMP)  ## ratios against named alternatives, one benchmark after the other
 	@set -e; for file in $(filter-out benchmarks/clock.py,$(wildcard benchmarks/*.py)); do \

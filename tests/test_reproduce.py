@@ -144,6 +144,27 @@ def test_results_are_written_kept_and_compared(config: Path, tmp_path: Path) -> 
     assert json.loads(run_experiments([experiment], out, full=True)[0].read_text())["ran"] == "size 30"
 
 
+def test_experiments_at_once_write_the_same_files(tmp_path: Path) -> None:
+    experiments = read_experiments("2603.10123")
+    few = [experiments[name] for name in ("proof_steps", "printed_sum")]
+    said: list[str] = []
+
+    class Listening(Silent):
+        def say(self, text: str) -> None:
+            said.append(text)
+
+    one, two = tmp_path / "one", tmp_path / "two"
+    alone = run_experiments(few, one, observer=Listening())
+    assert run_experiments(few[:1], two) == [two / "2603.10123" / "proof_steps.json"]
+    said.clear()
+    together = run_experiments(few, two, observer=Listening(), jobs=2)
+    assert [file.read_bytes() for file in together] == [file.read_bytes() for file in alone]
+    assert sum("kept" in text for text in said) == 1
+    assert [text.split(":")[0] for text in said if "finished in" in text] == ["2603.10123/printed_sum"]
+    with pytest.raises(InvalidInput, match="jobs"):
+        run_experiments(few, two, jobs=0)
+
+
 def test_what_a_ledger_lacks_is_said(config: Path, tmp_path: Path) -> None:
     experiment = read_experiment(config)
     assert "no result is stored" in gaps(rows_of({"two": experiment}, tmp_path))[0]

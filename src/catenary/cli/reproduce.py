@@ -31,6 +31,7 @@ def reproduce(
     check: Annotated[
         Path | None, typer.Option("--check", help="Committed results the rerun must agree with, else exit 2.")
     ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="Experiments that run at once, one thread each.")] = 1,
     listing: Annotated[bool, typer.Option("--list", help="Show experiments, claims and costs; run nothing.")] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the results.")] = Path("out/reproduce"),
     json: options.JSON = False,
@@ -55,7 +56,7 @@ def reproduce(
                 typer.echo(f"  {tested.id}: {tested.claim} [{tested.where}]")
         return
     with observing(quiet) as observer:
-        run_experiments(wanted, out, full=full, observer=observer)
+        run_experiments(wanted, out, full=full, observer=observer, jobs=jobs)
     rows = [row for row in rows_of({entry.name: entry for entry in wanted}, out) if claim in ("", row.claim.id)]
     if json:
         print_json({

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from catenary.errors import invalid, unknown
@@ -40,29 +41,63 @@ def chosen(
 
 
 def run_experiments(
-    experiments: Iterable[Experiment], out: Path, *, full: bool = False, observer: Observer | None = None
+    experiments: Iterable[Experiment], out: Path, *, full: bool = False, observer: Observer | None = None, jobs: int = 1
 ) -> list[Path]:
     """Run what is not finished in ``out`` at these settings; the files of all that have something to run.
 
-    Each experiment is written whole when it ends, so a killed run loses the one in flight and resumes behind the rest.
+    Each experiment is written whole when it ends, so a killed run loses what is in flight and resumes behind the rest.
+    With ``jobs`` > 1 as many run at once, each in a process of its own with one thread, and tell no progress within;
+    the numbers are the same.
+
+    Raises:
+        InvalidInput: ``jobs`` below 1.
     """
+    if jobs < 1:
+        raise invalid("jobs", "must be >= 1", jobs)
+    told = observer or Silent()
+    chosen_ones = [experiment for experiment in experiments if experiment.study]
+    files = [result_file(out, experiment) for experiment in chosen_ones]
+    missing = []
+    for experiment, file in zip(chosen_ones, files, strict=True):
+        if is_current(file, experiment, experiment.at(full=full)):
+            told.say(f"{experiment.paper}/{experiment.name}: finished before, kept")
+        else:
+            missing.append(experiment)
+    if jobs == 1:
+        for experiment in missing:
+            told.say(_announced(experiment, full))
+            told.say(f"  {_run(experiment, out, full, told):.0f} s")
+    else:
+        _at_once(missing, out, full, told, jobs)
+    return files
+
+
+def _at_once(experiments: Sequence[Experiment], out: Path, full: bool, told: Observer, jobs: int) -> None:
+    from joblib import Parallel, delayed, parallel_config
+
+    for experiment in experiments:
+        told.say(_announced(experiment, full))
+    with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+        parallel = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
+        tasks = (delayed(_named)(experiment, out, full) for experiment in experiments)
+        with closing(parallel(tasks)) as results:
+            for name, seconds in results:
+                told.say(f"{name}: finished in {seconds:.0f} s")
+
+
+def _named(experiment: Experiment, out: Path, full: bool) -> tuple[str, float]:
+    return f"{experiment.paper}/{experiment.name}", _run(experiment, out, full, Silent())
+
+
+def _announced(experiment: Experiment, full: bool) -> str:
+    cost = experiment.full.get("cost", "") if full else experiment.cost
+    return f"{experiment.paper}/{experiment.name}: {experiment.title} ({cost or 'seconds'})"
+
+
+def _run(experiment: Experiment, out: Path, full: bool, told: Observer) -> float:
+    """Run and store one experiment; the seconds it took."""
     import catenary.reproduce.studies  # noqa: F401  registers every study
 
-    told = observer or Silent()
-    files = []
-    for experiment in experiments:
-        if not experiment.study:
-            continue
-        settings = experiment.at(full=full)
-        file = result_file(out, experiment)
-        files.append(file)
-        if is_current(file, experiment, settings):
-            told.say(f"{experiment.paper}/{experiment.name}: finished before, kept")
-            continue
-        cost = experiment.full.get("cost", "") if full else experiment.cost
-        told.say(f"{experiment.paper}/{experiment.name}: {experiment.title} ({cost or 'seconds'})")
-        start = time.monotonic()
-        finding = STUDIES[experiment.study](settings, told)
-        write_result(out, experiment, settings, finding)
-        told.say(f"  {time.monotonic() - start:.0f} s")
-    return files
+    settings, start = experiment.at(full=full), time.monotonic()
+    write_result(out, experiment, settings, STUDIES[experiment.study](settings, told))
+    return time.monotonic() - start
