@@ -1,9 +1,9 @@
-"""Draw the pictures of the gallery and of the theory pages into docs/img/gallery.
+"""Draw the pictures of the gallery and of the theory pages into docs/img/gallery; nothing else is written.
 
 ``python scripts/draw_gallery.py`` draws all that need no model; ``--only NAME`` one of them; ``--list`` says what there
 is. ``--demo FOLDER`` (from ``scripts/fetch_demo.py``) draws those of the demo model too. Every picture comes either
-from a command, which docs/gallery.md prints as it stands here, or from a function of ``theory_pictures.py``. Pictures in
-docs/ledger are written by ``catenary reproduce`` and not here.
+from a command, which docs/gallery.md prints as it stands here, or from a function of ``theory_pictures.py`` or
+``planted.py``. Pictures in docs/ledger are written by ``catenary reproduce`` and not here.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ RUNS: Mapping[str, Run] = {
         demo=True,
     ),
     "evolve": Run(
-        ("catenary evolve toy --tokenizer tokenizer --length 64 --chunk 16 --steps 40 --every 8 --sequences 6 --out out/evolve",),
+        ("catenary evolve toy --tokenizer tokenizer --length 64 --chunk 16 --steps 40 --every 8 --sequences 6 "
+         "--out out/evolve",),
         {"evolve/figures/map-vanilla.svg": "evolve-map.svg", "evolve/figures/valley.svg": "evolve-valley.svg"},
     ),
     "order": Run(
@@ -101,7 +102,8 @@ RUNS: Mapping[str, Run] = {
         {"kinetic-profile/figures/profile.svg": "kinetic-profile.svg"},
     ),
     "kinetic phase": Run(
-        ("catenary kinetic phase --beta 1 --cells 24 --out out/phase",), {"phase/figures/phase.svg": "kinetic-phase.svg"}
+        ("catenary kinetic phase --beta 1 --cells 24 --out out/phase",),
+        {"phase/figures/phase.svg": "kinetic-phase.svg"},
     ),
     "kinetic simulate": Run(
         ("catenary kinetic simulate --tokens 24 --start clusters --time 10 --out out/particles",),
@@ -165,7 +167,8 @@ def _sparklines(folder: Path) -> str:
     cells = []
     for n, (row, spark) in enumerate(zip(rows, found, strict=True)):
         x, y = 10 + width * (n % 2), 10 + height * (n // 2)
-        placed = re.sub(r'width="\d+" height="\d+"', f'x="{x}" y="{y + 30}" width="{width - 20}" height="84"', spark, count=1)
+        size = f'x="{x}" y="{y + 30}" width="{width - 20}" height="84"'
+        placed = re.sub(r'width="\d+" height="\d+"', size, spark, count=1)
         cells.append(
             f'<text x="{x + 4}" y="{y + 14}" font-weight="600">{row["model"]}</text>'
             f'<text x="{x + 4}" y="{y + 28}" fill="#59636e">{row["verdict"]}</text>{placed}'

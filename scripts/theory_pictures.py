@@ -98,7 +98,7 @@ def regimes() -> str:
     sigma = np.unique(np.concatenate([np.geomspace(1e-2, 0.1, 30), np.linspace(0.1, 1, 181)]))
     curves: list[Curve] = []
     for name, (lam, beta, t) in REGIMES.items():
-        values = kinetic.retrieval_profile(sigma, lam=lam, beta=beta, t=t, M=8)
+        values = np.asarray(kinetic.retrieval_profile(sigma, lam=lam, beta=beta, t=t, M=8))
         curves.append((name, _pairs(sigma, values / values[-1])))
     return to_svg(_plain(lines(curves, x="source position in the prompt", y="profile over its end value", log_y=True)))
 
