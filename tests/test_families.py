@@ -9,7 +9,7 @@ import pytest
 from catenary.configs.class_facts import causal_types
 from catenary.configs.family import FAMILIES
 from catenary.configs.refusals import REFUSALS
-from catenary.configs.standing import measured_errors, standing
+from catenary.configs.standing import measured_errors, standing, standing_words
 from catenary.errors import InvalidInput
 from families.contract import verify
 from families.table import page
@@ -60,3 +60,9 @@ def test_law_holds_in_real_networks(name: str) -> None:
         assert not case.feature or found.plain > 0.1, found
     else:
         assert found.median <= measured_errors()[name]["median"] + 3 * found.floor, found
+
+
+def test_a_type_that_no_network_was_held_against_is_not_called_verified() -> None:
+    assert standing_words("llama").startswith("Model type llama: verified, median error")
+    assert "kimi_k2" not in measured_errors()
+    assert standing_words("kimi_k2") == "Model type kimi_k2: derived; networks of this very type were not measured."

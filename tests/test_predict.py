@@ -201,6 +201,18 @@ def test_expected_error_by_regime() -> None:
     assert card(2.0, coupling="uniform").expected_median_error is None
 
 
+def test_what_is_approximate_is_promised_no_error_measured_on_other_types() -> None:
+    whole = qwen2_like(width=256, depth=1, std=0.02)
+    part = replace(whole, not_expressed=("approximate: gates are left out",))
+    regime = Regime(256, "strong", "distinct")
+    assert birth_card(whole, regime).expected_median_error == 0.02
+    assert birth_card(whole, regime).light == "green"
+    found = birth_card(part, regime)
+    assert (found.expected_median_error, found.light) == (None, "amber")
+    assert "gates are left out" in found.sentence
+    assert not any("median error of log10 at most" in statement for statement in found.statements)
+
+
 def test_token_spread_passes_through_what_was_measured() -> None:
     for variance, spread in ((0.13, 0.12), (0.36, 0.17), (0.85, 0.24), (1.64, 0.30), (2.7, 0.32), (6.25, 0.35)):
         assert token_spread(variance) == pytest.approx(spread)

@@ -180,3 +180,11 @@ def test_the_spike_is_above_twice_the_block_before_it() -> None:
         values = np.ones(512)
         values[-1] = last
         assert describe(Profile(values)).verdict.spike is spike
+
+
+def test_a_spike_above_a_block_of_zeros_has_no_ratio() -> None:
+    values = np.ones(512)
+    values[-40:-1] = 0.0
+    verdict = describe(Profile(values)).verdict
+    assert verdict.spike
+    assert "last token / block before it: that block is 0, above 2" in verdict.evidence

@@ -298,21 +298,25 @@ def log_axis(title: str, ticks: Sequence[float]) -> Spec:
             "axis": {"format": ".3~g", "values": list(ticks)}}
 
 
-def colour_by(names: Sequence[str], **legend: Any) -> Spec:
-    """The field "curve" as one colour per name, in the order of ``names``; ``legend``: what its legend has besides."""
-    found = {"field": "curve", "type": "nominal", "title": None, "sort": list(names),
-             "scale": {"domain": list(names), "range": list(PALETTE[: len(names)])}}
-    return found | {"legend": legend} if legend else found
+def colour_by(names: Sequence[str]) -> Spec:
+    """The field "curve" as one colour per name, in the order of ``names``; full strokes in the legend."""
+    return {"field": "curve", "type": "nominal", "title": None, "sort": list(names),
+            "scale": {"domain": list(names), "range": list(PALETTE[: len(names)])},
+            "legend": {"symbolType": "stroke", "symbolOpacity": 1}}
 
 
 def banded_lines(encoding: Spec, *, between: Sequence[Spec] = (), point: int = 18) -> list[Spec]:
-    """Layers of lines, behind them ``between``, behind those bands from "low" to "high" where rows have them."""
+    """Layers of lines, behind them ``between``, behind those bands from "low" to "high" where rows have them.
+
+    ``point``: size of the marks on the lines, none if 0.
+    """
+    marks = {"point": {"size": point}} if point else {}
     band = encoding | {"y": {**encoding["y"], "field": "low"}, "y2": {"field": "high"}}
     return [
         {"name": "band", "mark": {"type": "area", "opacity": 0.15}, "encoding": band,
          "transform": [{"filter": "isValid(datum.low)"}]},
         *between,
-        {"name": "line", "mark": {"type": "line", "strokeWidth": 2, "point": {"size": point}}, "encoding": encoding},
+        {"name": "line", "mark": {"type": "line", "strokeWidth": 2, **marks}, "encoding": encoding},
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.blocks import Blocks
+from catenary.blocks import ZERO, Blocks
 from catenary.reading import number
 from catenary.statistics import RESAMPLES, Units, floor_between_halves, small_sample_factor
 
@@ -142,7 +142,7 @@ def judge(values: Float64[np.ndarray, " L"], spread: Spread | None = None, note:
         _line("highest block / first block", b, high, 0, spread, raised(high, 0)),
         _line("highest block / last block", b, high, end, spread, raised(high, end)),
         f"bound {bound:.3f} dex = max({BOUND}, 2 x noise floor {floor:.3f})",
-        f"last token / block before it: {number(ratio)}, {'above' if spike else 'not above'} {SPIKE:g}",
+        _spike_words(ratio, spike),
     ]
     if not np.isnan(explained):
         evidence.append(f"the best curve of the named shape explains {explained:.0%} of the blocks' variance")
@@ -171,6 +171,13 @@ def _line(
         reach = _reach(spread, i, k)
         text += f" [{number(10 ** (gap - reach))}, {number(10 ** (gap + reach))}]"
     return f"{text} ({gap:+.3f} dex), {'raised' if raised else 'not raised'}"
+
+
+def _spike_words(ratio: float, spike: bool) -> str:
+    above = f"{'above' if spike else 'not above'} {SPIKE:g}"
+    if ratio >= 1 / ZERO:
+        return f"last token / block before it: that block is 0, {above}"
+    return f"last token / block before it: {number(ratio)}, {above}"
 
 
 def _explained(b: Float64[np.ndarray, " K"], turn: int) -> float:

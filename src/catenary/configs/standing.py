@@ -49,8 +49,12 @@ def standing_words(model_type: str) -> str:
     """The standing of a described type in a sentence, with the measured error where there is one."""
     found = standing(model_type)
     error = measured_errors().get(model_type, {}).get("median")
-    measured = f", median error {error:.2g} dex against untrained networks of width 128" if error is not None else ""
-    return f"Model type {model_type}: {found.kind}{measured}."
+    if error is not None:
+        measured = f"median error {error:.2g} dex against untrained networks of width 128"
+        return f"Model type {model_type}: {found.kind}, {measured}."
+    if found.kind == "verified":
+        return f"Model type {model_type}: derived; networks of this very type were not measured."
+    return f"Model type {model_type}: {found.kind}."
 
 
 @cache

@@ -165,7 +165,7 @@ def _lines(steps: Sequence[int], series: Sequence[Series], y_title: str) -> Spec
                 row |= {"low": digits(float(trace.low[k])), "high": digits(float(trace.high[k]))}
             data.append(row)
     names = [name for name, _, _ in series]
-    colour = colour_by(names, symbolType="stroke", symbolOpacity=1)
+    colour = colour_by(names)
     x = {"field": "step", "type": "quantitative", "title": "step", "scale": {"nice": False},
          "axis": {"format": ",d", "tickMinStep": 1}}
     y = {"field": "value", "type": "quantitative", "title": y_title,

@@ -8,6 +8,9 @@ from catenary.charts import Spec, banded_lines, colour_by, framed, round_values
 from catenary.drawing import PALETTE, digits
 from catenary.errors import invalid
 
+DENSE = 120
+"""Points of a line beyond which they are not marked one by one."""
+
 Point = tuple[float, float] | tuple[float, float, float, float]
 
 
@@ -32,7 +35,9 @@ def lines(
     vertical = _axis("value", y, log_y)
     if log_y:
         vertical["axis"] = {"format": ".3~g", "values": round_values(data)}
-    layers = banded_lines({"x": _axis("x", x, log_x), "y": vertical, "color": colour_by(names)})
+    encoding = {"x": _axis("x", x, log_x), "y": vertical, "color": colour_by(names)}
+    dense = max(len(points) for _, points in curves) > DENSE
+    layers = banded_lines(encoding, point=0 if dense else 18)
     return framed({"description": f"{y} over {x}", "params": [], "layer": layers}, data, width=720, height=320)
 
 

@@ -79,7 +79,7 @@ def birth_card(architecture: Architecture, regime: Regime) -> ValidityCard:
 
     Expected errors are medians over positions of |log10 prediction/measurement| against the root mean square over
     ensembles of untrained networks: random distinct tokens, widths 256 to 2048, length/width up to 4. Outside what
-    was measured the error is None, not a guess. Source: measured for this package.
+    was measured, and for what is approximate, the error is None, not a guess. Source: measured for this package.
     """
     variance = architecture.logit_variance
     reach = regime.length / architecture.width
@@ -97,7 +97,7 @@ def birth_card(architecture: Architecture, regime: Regime) -> ValidityCard:
         logit_variance=variance if architecture.attends else None,
         width=architecture.width,
         length_over_width=reach,
-        expected_median_error=error,
+        expected_median_error=None if _approximation(architecture) else error,
         token_spread=token_spread(variance) if architecture.attends else None,
         statements=tuple(_statements(architecture, regime, error)),
         assumed=architecture.assumed,
@@ -118,8 +118,7 @@ def _glance(architecture: Architecture, regime: Regime, error: float | None) -> 
         return "amber", "Longer than four times the width: the finite-width term is extrapolated there."
     if error is None:
         return "red", f"With this input the {regime.coupling} coupling was never measured at variance {variance:.2g}."
-    missing = next((note for note in architecture.not_expressed if note.startswith(APPROXIMATE)), "")
-    if missing:
+    if missing := _approximation(architecture):
         return "amber", f"The law leaves something of this model type out; {missing}."
     if error > TRUSTED:
         return "amber", f"Measured here, with a median error of up to {error:.2g} dex ({_per_cent(error)} %)."
@@ -129,6 +128,11 @@ def _glance(architecture: Architecture, regime: Regime, error: float | None) -> 
             f"extrapolated, is too small to matter: median error at most {error:.2g} dex ({_per_cent(error)} %)."
         )
     return "green", f"Measured in this regime: median error at most {error:.2g} dex ({_per_cent(error)} %)."
+
+
+def _approximation(architecture: Architecture) -> str:
+    """What the law leaves out of this model type, empty where it leaves out nothing: its errors are of other types."""
+    return next((note for note in architecture.not_expressed if note.startswith(APPROXIMATE)), "")
 
 
 def _per_cent(dex: float) -> str:
@@ -197,6 +201,8 @@ def _token_statements(architecture: Architecture, regime: Regime) -> list[str]:
 def _variance_statement(architecture: Architecture, regime: Regime, error: float | None) -> str:
     variance, coupling = architecture.logit_variance, regime.coupling
     about = f"Attention-logit variance at birth {variance:.2g}" if architecture.attends else "No layer has attention"
+    if error is not None and _approximation(architecture):
+        return f"{about}. The errors measured elsewhere do not cover what is approximate here."
     if error is not None:
         return f"{about}: median error of log10 at most {error:.2g} where it was measured."
     if variance > 10.7 * NEAR:
