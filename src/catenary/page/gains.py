@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from catenary.page.exhibit import Plate, Table
 from catenary.page.order import gains_chart
-from catenary.page.retrieve import WORDS, Section
+from catenary.page.retrieve import Section
 from catenary.retrieval.order.advice import Advice
 from catenary.retrieval.order.gain import separation_name
+from catenary.retrieval.outcomes import WORDS
 
 
 def gains_section(advices: Mapping[str, Advice], refused: tuple[str, ...] = ()) -> Section:

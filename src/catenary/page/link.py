@@ -10,12 +10,13 @@ import numpy as np
 from catenary.charts import INK, Spec, framed
 from catenary.drawing import PALETTE, digits
 from catenary.page.exhibit import Plate, Table
-from catenary.page.retrieve import WORDS, Section
+from catenary.page.retrieve import Section
 from catenary.reading import number
 from catenary.retrieval.link.agreement import Agreement, Link
 from catenary.retrieval.link.predictors import PREDICTORS
 from catenary.retrieval.link.table import LinkTable
 from catenary.retrieval.link.verdict import LinkVerdict, judge_link
+from catenary.retrieval.outcomes import WORDS
 
 SHOWN = ("jacobian", "logit", "attention", "birth")
 """Predictors whose curves are drawn; the JSON file holds all."""

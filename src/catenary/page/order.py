@@ -11,6 +11,7 @@ from catenary.page.exhibit import Exhibit, Plate
 from catenary.reading import finite
 from catenary.retrieval.order.advice import Advice
 from catenary.retrieval.order.gain import Gains, separation_name
+from catenary.retrieval.outcomes import WORDS
 
 POINTS = ("circle", "diamond", "triangle-up")
 """Shapes of the gains of the first six orders, the next six, and so on."""
@@ -91,7 +92,8 @@ def _slots(advice: Advice) -> Spec:
             row |= {"low": digits(float(advice.curve.low[j])), "high": digits(float(advice.curve.high[j]))}
         data.append(row)
     x_axis = {"field": "x", "type": "quantitative", "title": "place in the prompt (0 first, 1 last)"}
-    y_axis = {"field": "value", "type": "quantitative", "title": advice.metric, "scale": {"zero": False}}
+    title = WORDS.get(advice.metric, advice.metric)
+    y_axis = {"field": "value", "type": "quantitative", "title": title, "scale": {"zero": False}}
     encoding: Spec = {"x": x_axis, "y": y_axis}
     layers = [
         {"name": "band", "mark": {"type": "area", "opacity": 0.15, "color": PALETTE[0]},
@@ -114,7 +116,7 @@ def gains_chart(gains: Gains) -> Spec:
     ]  # fmt: skip
     x: Spec = {"field": "retriever", "type": "ordinal", "title": "retriever's strength d'", "sort": retrievers,
                "axis": {"labelAngle": 0}}
-    y: Spec = {"field": "value", "type": "quantitative", "title": f"gain in {gains.metric}"}
+    y: Spec = {"field": "value", "type": "quantitative", "title": f"gain in {WORDS.get(gains.metric, gains.metric)}"}
     colour: Spec = {"field": "order", "type": "nominal", "title": None, "sort": names,
                     "scale": {"domain": names, "range": [PALETTE[k % len(PALETTE)] for k in range(len(names))]}}
     encoding: Spec = {"x": x, "xOffset": {"field": "order", "sort": names}, "color": colour}

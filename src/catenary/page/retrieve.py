@@ -14,7 +14,7 @@ from catenary.drawing import PALETTE, digits
 from catenary.errors import InvalidInput
 from catenary.page.exhibit import Exhibit, Plate, Table
 from catenary.reading import finite, number
-from catenary.retrieval.outcomes import METRICS, Outcomes
+from catenary.retrieval.outcomes import METRICS, WORDS, Outcomes
 from catenary.retrieval.scoring.metrics import Disagreement
 from catenary.retrieval.statistics import Summary, metrics_of, summarise
 from catenary.retrieval.statistics.summary import extent
@@ -23,8 +23,6 @@ from catenary.study.retrieve import RetrieveStudy
 
 SHOWN = 5
 """Disagreements of metrics that the page quotes; the JSON file holds all."""
-
-WORDS = {"exact": "exact", "contains": "contains", "best_subspan": "best subspan", "logp": "log-probability"}
 
 
 @dataclass(frozen=True, eq=False)

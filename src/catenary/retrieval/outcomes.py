@@ -19,6 +19,9 @@ METRICS = {
 }
 """Metrics in the order they are reported. All but ``logp`` are 0 or 1."""
 
+WORDS = {"exact": "exact", "contains": "contains", "best_subspan": "best subspan", "logp": "log-probability"}
+"""Their names in tables and figures."""
+
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
