@@ -247,8 +247,10 @@ def judge_order(gains: Gains, separation: float = 1.0) -> OrderVerdict:
     if enough:
         name = max(enough, key=lambda name: plain[name].value)
         kind = "A plain edge order" if name.startswith("edges") else "A plain order"
+        share = f"brings {plain[name].value / own.value:.0%} of what can be gained"
+        as_good = "is as good" if gains.over[name][at].low <= ROUNDING else share
         words = (
-            f"{kind} is as good: {name} gains {plain[name].text} {gains.metric} over the given order {where}, the "
+            f"{kind} {as_good}: {name} gains {plain[name].text} {gains.metric} over the given order {where}, the "
             f"measured curve {own.text} (difference {gains.over[name][at].text})."
         )
         return OrderVerdict("plain order", words, notes)
