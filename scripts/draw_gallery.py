@@ -1,9 +1,9 @@
 """Draw the pictures of the gallery and of the theory pages into docs/img/gallery; nothing else is written.
 
 ``python scripts/draw_gallery.py`` draws all that need no model; ``--only NAME`` one of them; ``--list`` says what there
-is. ``--demo FOLDER`` (from ``scripts/fetch_demo.py``) draws those of the demo model too. Every picture comes either
-from a command, which docs/gallery.md prints as it stands here, or from a function of ``theory_pictures.py`` or
-``planted.py``. Pictures in docs/ledger are written by ``catenary reproduce`` and not here.
+is. ``--demo FOLDER`` (from ``scripts/fetch_demo.py --facts``) draws those of the demo model too; retrieval takes it
+half an hour. Every picture comes either from a command, which docs/gallery.md prints as it stands here, or from a
+function of ``theory_pictures.py``. Pictures in docs/ledger are written by ``catenary reproduce`` and not here.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import planted
 import theory_pictures
+from byte_tokenizer import write_tokenizer
 
 DOCS = Path(__file__).parent.parent / "docs"
 GALLERY = DOCS / "img" / "gallery"
@@ -93,9 +93,12 @@ RUNS: Mapping[str, Run] = {
          "--out out/evolve",),
         {"evolve/figures/map-vanilla.svg": "evolve-map.svg", "evolve/figures/valley.svg": "evolve-valley.svg"},
     ),
-    "order": Run(
-        ("catenary order outcomes.json --metric logp --out out/order",),
-        {"order/figures/slots.svg": "order-slots.svg", "order/figures/gains.svg": "order-gains.svg"},
+    "retrieve": Run(
+        ("catenary retrieve smollm2-135m --task facts --samples 60 --link 30 --chat off --out out/retrieve",
+         "catenary order out/retrieve/outcomes.json --out out/order"),
+        {"retrieve/figures/logp.svg": "retrieval.svg", "retrieve/figures/link.svg": "link.svg",
+         "order/figures/slots.svg": "order-slots.svg", "order/figures/gains.svg": "order-gains.svg"},
+        demo=True,
     ),
     "kinetic profile": Run(
         ("catenary kinetic profile --lam 5 --time 1 --time 3 --time 5 --out out/kinetic-profile",),
@@ -118,9 +121,9 @@ RUNS: Mapping[str, Run] = {
         {"bridge/figures/bridge.svg": "kinetic-bridge.svg", "bridge/figures/bridge-order.svg": "kinetic-order.svg"},
     ),
 }  # fmt: skip
-"""By name. Run in a folder that holds ``tokenizer``, ``outcomes.json`` and, with ``--demo``, ``smollm2-135m``."""
+"""By name. Run in a folder that holds ``tokenizer`` and, with ``--demo``, ``smollm2-135m``."""
 
-DRAWN = {**theory_pictures.PICTURES, **planted.PICTURES}
+DRAWN = theory_pictures.PICTURES
 """Pictures that a function draws, by file name."""
 
 
@@ -201,7 +204,7 @@ def main() -> None:
     GALLERY.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        planted.write_inputs(folder)
+        write_tokenizer(folder / "tokenizer")
         if asked.demo:
             (folder / "smollm2-135m").symlink_to((asked.demo / "smollm2-135m").resolve())
         for name in asked.only or names:
