@@ -17,7 +17,7 @@ from catenary.cli.terminal import observing, print_json
 
 - `catenary reproduce 2603.10123 --list`
 - `catenary reproduce 2603.10123 --claim discrete-formula`
-- `catenary reproduce 2605.09213 --figure 4 --out out/reproduce`
+- `catenary reproduce 2603.10123 --figure 2 --out out/reproduce`
 """
 )
 def reproduce(
