@@ -85,6 +85,17 @@ def test_recency_follows_the_kernels_slope() -> None:
     assert late["recency where b falls"].value == 0
 
 
+def test_a_kernel_with_a_bump_turns_more_than_once() -> None:
+    seen = run("positional-turns", "positional_turns", heights=[0.0, 1.0], points=150)
+    assert seen["turning points without"].value == 1
+    assert seen["turning points with the bump"].value == 3  # falls at first, rises at the end: odd
+    assert -1 < seen["slope of the bumped kernel"].value < -0.99
+    t = float(kinetic.t_crit(1.0, 1.0, 8)) / 2
+    plain = [(x, value) for height, _, x, value in seen.rows if height == 0]
+    closed = [float(kinetic.retrieval_profile(x, lam=1.0, beta=1.0, t=t, M=8)) for x, _ in plain]
+    np.testing.assert_allclose([value for _, value in plain], closed, rtol=1e-6)
+
+
 def test_responses_of_near_deterministic_prompts() -> None:
     seen = run("near-one-curve", "near_one_curve", tokens=[100, 200, 400])
     assert seen["exponent"].value == pytest.approx(-1, abs=0.25)
