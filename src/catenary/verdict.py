@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float64
 
-from catenary.blocks import ZERO, Blocks
+from catenary.blocks import Blocks
 from catenary.reading import number
 from catenary.statistics import RESAMPLES, Units, floor_between_halves, small_sample_factor
 
@@ -130,6 +130,8 @@ def judge(values: Float64[np.ndarray, " L"], spread: Spread | None = None, note:
 
     ratio = values[-1] / 10 ** b[-1]
     spike = bool(ratio > SPIKE)
+    before = blocks.spans[-1]
+    known = float(ratio) if values[before.start : before.stop].any() else None
     noisy = body == "flat" and b[high] - b[low] > BOUND
     words = ("flat within the noise" if noisy else body) + (" + last-token spike" if spike else "")
 
@@ -142,7 +144,7 @@ def judge(values: Float64[np.ndarray, " L"], spread: Spread | None = None, note:
         _line("highest block / first block", b, high, 0, spread, raised(high, 0)),
         _line("highest block / last block", b, high, end, spread, raised(high, end)),
         f"bound {bound:.3f} dex = max({BOUND}, 2 x noise floor {floor:.3f})",
-        _spike_words(ratio, spike),
+        _spike_words(known, spike),
     ]
     if not np.isnan(explained):
         evidence.append(f"the best curve of the named shape explains {explained:.0%} of the blocks' variance")
@@ -173,11 +175,10 @@ def _line(
     return f"{text} ({gap:+.3f} dex), {'raised' if raised else 'not raised'}"
 
 
-def _spike_words(ratio: float, spike: bool) -> str:
-    above = f"{'above' if spike else 'not above'} {SPIKE:g}"
-    if ratio >= 1 / ZERO:
-        return f"last token / block before it: that block is 0, {above}"
-    return f"last token / block before it: {number(ratio)}, {above}"
+def _spike_words(ratio: float | None, spike: bool) -> str:
+    """The ratio that decides, None where the block is 0."""
+    known = "that block is 0" if ratio is None else number(ratio)
+    return f"last token / block before it: {known}, {'above' if spike else 'not above'} {SPIKE:g}"
 
 
 def _explained(b: Float64[np.ndarray, " K"], turn: int) -> float:
