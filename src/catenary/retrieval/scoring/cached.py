@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from catenary.models.extra import torch
+from catenary.retrieval.scoring.caches import beginning, cache_bytes, check_cache, new_cache, side_by_side, some_rows
 from catenary.retrieval.scoring.ending import Ending
-from catenary.retrieval.scoring.forward import (
-    Forward,
-    beginning,
-    cache_bytes,
-    check_cache,
-    new_cache,
-    side_by_side,
-)
+from catenary.retrieval.scoring.forward import Forward
+from catenary.retrieval.scoring.greedy import Generation, complete
 from catenary.retrieval.scoring.query import Query, Reply
 from catenary.retrieval.scoring.tree import turns
 
@@ -54,7 +50,7 @@ def score_cached(module: torch.nn.Module, queries: Sequence[Query], ending: Endi
         held = 0
         for turn in turns([query.prompt for query in queries]):
             prompt = queries[turn.rows[0]].prompt
-            cache = beginning(cache, turn.shared)
+            cache = beginning(cache, turn.shared, len(prompt) - turn.shared)
             logits = forward(torch.from_numpy(prompt[None, turn.shared :]).to(device), cache=cache, keep=1)[:, -1]
             check_cache(cache, len(prompt))
             for row in turn.rows:
@@ -79,36 +75,39 @@ def _flush(
 
 def _continue(forward: Forward, group: list[_Read], queries: Sequence[Query], ending: Ending) -> dict[int, Reply]:
     """Replies of prompts of one length, whose answers have one length."""
-    rows = [read.row for read in group]
-    size = len(queries[rows[0]].prompt)
-    logits = torch.cat([read.logits for read in group], dim=0)
-    shared = side_by_side([read.cache for read in group])
-    logps = _logps(forward, shared, logits, [queries[row] for row in rows])
-    texts = _generate(forward, beginning(shared, size), logits, ending)
-    return {row: Reply(logp, *text) for row, logp, text in zip(rows, logps, texts, strict=True)}
+    own = [queries[read.row] for read in group]
+    size = len(own[0].prompt)
+    wanted = torch.from_numpy(np.stack([query.answer for query in own])).to(group[0].logits.device)
+    cache = side_by_side([read.cache for read in group], wanted.shape[1])
+    behind = torch.cat([read.logits for read in group], dim=0)[:, None]
+    steps = torch.cat([behind, forward(wanted, cache=cache, keep=wanted.shape[1])], dim=1)
+    rows = [Generation(query.prompt, ending) for query in own]
+    _generate(forward, cache, size, rows, wanted, steps.argmax(-1))
+    return {
+        read.row: Reply(logp, *row.result())
+        for read, logp, row in zip(group, _logps(steps[:, :-1], wanted), rows, strict=True)
+    }
 
 
-def _logps(forward: Forward, cache: Any, logits: torch.Tensor, queries: Sequence[Query]) -> list[float]:
-    """Mean log-probability of each query's answer; ``logits`` are those behind the prompts, ``cache`` grows."""
-    wanted = torch.from_numpy(np.stack([query.answer for query in queries])).to(logits.device)
-    steps = logits[:, None]
-    if wanted.shape[1] > 1:
-        steps = torch.cat([steps, forward(wanted[:, :-1], cache=cache, keep=wanted.shape[1] - 1)], dim=1)
+def _logps(steps: Float[torch.Tensor, "B m V"], wanted: Int[torch.Tensor, "B m"]) -> list[float]:
+    """Mean log-probability of each row's answer from the logits before each of its tokens."""
     each = steps.double().log_softmax(-1).gather(2, wanted[..., None])[..., 0]
     return [float(row.mean()) for row in each]
 
 
-def _generate(forward: Forward, cache: Any, logits: torch.Tensor, ending: Ending) -> list[tuple[str, bool]]:
-    """The greedy generation of every row, and whether it ended; ``cache`` is used up."""
-    made: list[list[int]] = [[] for _ in range(len(logits))]
-    over = [False] * len(made)
-    for step in range(ending.limit):
-        chosen = logits.argmax(-1)
-        for row, token in enumerate(chosen.tolist()):
-            if not over[row]:
-                made[row].append(token)
-                over[row] = ending.over(made[row])
-        if all(over) or step + 1 == ending.limit:
-            break
-        logits = forward(chosen[:, None], cache=cache, keep=1)[:, -1]
-    return [(ending.text(ids), done) for ids, done in zip(made, over, strict=True)]
+def _generate(
+    forward: Forward, cache: Any, size: int, rows: list[Generation],
+    wanted: Int[torch.Tensor, "B m"], chosen: Int[torch.Tensor, "B 1+m"],
+) -> None:  # fmt: skip
+    """Generate every row; ``cache`` holds prompts of ``size`` tokens and the answers, ``chosen`` is greedy behind each.
+
+    A row that chose its answer goes on behind it, the others from the prompt's end.
+    """
+    whole = (chosen[:, :-1] == wanted).all(dim=1).tolist()
+    for row, right, tokens in zip(rows, whole, chosen.tolist(), strict=True):
+        row.take(tokens if right else tokens[:1])
+    for kept, length in ((True, size + wanted.shape[1]), (False, size)):
+        numbers = [number for number, right in enumerate(whole) if right is kept]
+        if any(rows[number].live for number in numbers):
+            part = some_rows(cache, numbers, length, rows[0].ending.limit)
+            complete(forward, part, [rows[number] for number in numbers])

@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxtyping import Float, Int
 
-from catenary.models.extra import torch, transformers
+from catenary.models.extra import torch
 
 
 class Unforkable(Exception):
@@ -41,50 +41,3 @@ class Forward:
             arguments["logits_to_keep"] = keep
         logits: torch.Tensor = self.module(**arguments).logits
         return logits if keep is None else logits[:, -keep:]
-
-
-def new_cache() -> Any:
-    """An empty cache that keeps every key and value.
-
-    It is made without the network's config, so that layers with a window keep what left it: only then can a cache be
-    cut back. The window itself is in the mask.
-    """
-    return transformers().DynamicCache()
-
-
-def check_cache(cache: Any, length: int) -> None:
-    """Refuse a cache that is not one pair of tensors per layer, each with ``length`` entries on its last axis but one.
-
-    Raises:
-        Unforkable: the network keeps another kind of state, or keeps it elsewhere.
-    """
-    if not cache.layers:
-        raise Unforkable("the network left the cache empty")
-    for layer in cache.layers:
-        if type(layer).__name__ != "DynamicLayer":
-            raise Unforkable(f"the cache holds a {type(layer).__name__}")
-        keys, values = layer.keys, layer.values
-        if keys is None or values is None or keys.shape[-2] != length or values.shape[-2] != length:
-            raise Unforkable("a layer's cache does not hold one entry per token")
-
-
-def beginning(cache: Any, length: int) -> Any:
-    """A new cache that holds the first ``length`` tokens; the given one is left as it is."""
-    if length == 0:
-        return new_cache()
-    pairs = [(layer.keys[..., :length, :], layer.values[..., :length, :]) for layer in cache.layers]
-    return transformers().DynamicCache(pairs)
-
-
-def side_by_side(caches: list[Any]) -> Any:
-    """One cache whose batch rows are those of ``caches``, all of the same length."""
-    pairs = []
-    for layers in zip(*(cache.layers for cache in caches), strict=True):
-        keys, values = ([getattr(layer, name) for layer in layers] for name in ("keys", "values"))
-        pairs.append((torch.cat(keys, dim=0), torch.cat(values, dim=0)))
-    return transformers().DynamicCache(pairs)
-
-
-def cache_bytes(cache: Any) -> int:
-    """Bytes of all keys and values."""
-    return sum(int(part.numel() * part.element_size()) for layer in cache.layers for part in (layer.keys, layer.values))
