@@ -27,7 +27,7 @@ def measure(model: str, windows: Windows, *, probes: int, rope: bool = True, dty
 @pytest.mark.parametrize("rope", [True, False])
 def test_qwen2_random_vectors(rope: bool) -> None:
     """Six windows of one network; the paper's law with its best mixing is far off at the last token."""
-    seen = measure("qwen2-0.5b", ct.random_windows(LENGTH, 6, 0), probes=4, rope=rope, dtype="bfloat16")
+    seen = measure("qwen2-0.5b", ct.random_windows(LENGTH, 6, 0), probes=1, rope=rope)
     found = ct.compare(ct.predict(ct.read_config("qwen2-0.5b"), length=LENGTH), seen)
     print(f"Qwen2-0.5B rope={rope}: W1 {found.w1:.4f}, median {found.median_absolute:.4f}")
     assert found.w1 <= 0.012
@@ -40,7 +40,7 @@ def test_qwen2_random_vectors(rope: bool) -> None:
 
 def test_qwen2_zipf_tokens_with_ids() -> None:
     windows = replace(ct.zipf_windows(LENGTH, 2, 0), vectors="gaussian")
-    seen = measure("qwen2-0.5b", windows, probes=4, dtype="bfloat16")
+    seen = measure("qwen2-0.5b", windows, probes=1)
     found = ct.compare(ct.predict(ct.read_config("qwen2-0.5b"), length=LENGTH, ids=windows.ids), seen)
     print(f"Qwen2-0.5B zipf: W1 {found.w1:.4f}", *(f"{r.name} {r.value:+.3f}" for r in found.regions))
     assert found.w1 <= 0.025

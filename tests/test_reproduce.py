@@ -204,7 +204,7 @@ def test_the_verb_lists_runs_and_checks(tmp_path: Path) -> None:
     assert ran.exit_code == 0, ran.output
     assert "discrete-formula: replicates" in ran.output
     assert "section 3.1, appendix A: the alternating binomial sum is the last row" in ran.output
-    assert "replicates within: [" in ran.output
+    assert "asked: " in ran.output
     assert "discrete-formula-in-float64" not in ran.output  # another claim of the same experiment
     assert "agrees with" in ran.output
 

@@ -63,6 +63,15 @@ class Claim:
         claim._check(source)
         return claim
 
+    def asked(self) -> str:
+        """What the reading must be to replicate the claim, in words."""
+        low, high = self.expect
+        if low == high:
+            return f"{low:g}"
+        if math.isinf(high):
+            return f"at least {low:g}"
+        return f"at most {high:g}" if math.isinf(low) else f"{low:g} to {high:g}"
+
     def verdict(self, reading: Reading | None) -> str:
         """What the number says: all of its interval in the expected one, all of it outside, or neither.
 

@@ -14,7 +14,7 @@ from catenary.reproduce.experiment import PAPERS, Experiment
 from catenary.reproduce.place import place_of
 from catenary.reproduce.result import Result, read_result, result_file
 
-COLUMNS = ("where", "claim", "what was run", "value", "verdict", "figure")
+COLUMNS = ("where", "claim", "what was run", "value", "asked", "verdict", "figure")
 VERDICTS = (REPLICATES, UNDER_DEFINITION, DIFFERS, UNDECIDED, UNTESTABLE)
 
 
@@ -66,8 +66,9 @@ HEAD = """# The ledger: both papers, claim by claim
 
 Generated from the stored results by `scripts/generate_docs.py`; nothing here is typed by hand but the claims
 themselves (`experiments/PAPER/*.toml`). A number in brackets is a 95 % interval; a floor is how far rounding or the
-grid can move an exact number. A claim replicates where the whole interval lies in what the claim says, differs where
-all of it lies outside, and is undecided otherwise. Each row is rerun by `catenary reproduce PAPER --claim ID`, all of
+grid can move an exact number. A claim replicates where the whole interval lies in what is asked, differs where all of
+it lies outside, and is undecided otherwise; where the paper gives no number, what is asked is ours, and the row says
+how the claim was read. Each row is rerun by `catenary reproduce PAPER --claim ID`, all of
 them by `make reproduce`.
 """
 
@@ -82,7 +83,7 @@ def page(rows_by_paper: Mapping[str, list[Row]], figures: str = "ledger") -> str
         counts = Counter(row.verdict for row in rows)
         tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
         parts.append(f"## {PAPERS[paper]} (arXiv {paper})\n\n{len(rows)} claims: {tally}.\n")
-        parts += _table("Main claims", ("claim", "value", "verdict"), (_main(row) for row in rows if row.claim.main))
+        parts += _table("Main claims", ("claim", "value", "asked", "verdict"), (_main(row) for row in rows if row.claim.main))
         for heading, group in groupby(rows, key=lambda row: place_of(row.claim.where)[2]):
             parts += _table(f"{heading} of {paper}", COLUMNS, (_cells(row, f"{figures}/{paper}") for row in group))
     return "\n".join(parts)
@@ -102,8 +103,7 @@ def explained(row: Row) -> str:
     """One claim in a few lines: where it stands and what it says, what was run, what decides, and the reasons."""
     said = [f"{row.claim.where}: {row.claim.claim}"]
     if row.result is not None and row.reading is not None:
-        low, high = row.claim.expect
-        said += [f"run: {row.result.ran}", f"value: {_value(row)}", f"replicates within: [{low:g}, {high:g}]"]
+        said += [f"run: {row.result.ran}", f"value: {_value(row)}", f"asked: {row.claim.asked()}"]
     return "\n".join(f"  {line}" for line in [*said, _reasons(row.claim)] if line)
 
 
@@ -122,8 +122,12 @@ def _value(row: Row) -> str:
     return "-" if row.reading is None else f"{_number(row.reading)}: {row.reading.meaning}"
 
 
+def _asked(row: Row) -> str:
+    return row.claim.asked() if row.claim.reading else "-"
+
+
 def _main(row: Row) -> tuple[str, ...]:
-    return f"[{row.claim.main}](#{row.claim.id})", _value(row), f"**{row.verdict}**"
+    return f"[{row.claim.main}](#{row.claim.id})", _value(row), _asked(row), f"**{row.verdict}**"
 
 
 def _cells(row: Row, folder: str) -> tuple[str, ...]:
@@ -131,4 +135,4 @@ def _cells(row: Row, folder: str) -> tuple[str, ...]:
     verdict = f"**{row.verdict}** {_reasons(claim)}".rstrip()
     shown = "-" if result is None or not result.figures else f"[figure]({folder}/{result.figures[0]}.svg)"
     ran = "-" if result is None else f"{result.ran} (`{row.experiment.name}`)"
-    return claim.where, f'<span id="{claim.id}">{claim.claim}</span> (`{claim.id}`)', ran, _value(row), verdict, shown
+    return claim.where, f'<span id="{claim.id}">{claim.claim}</span> (`{claim.id}`)', ran, _value(row), _asked(row), verdict, shown
