@@ -1,0 +1,54 @@
+"""Studies of starts that are not independent and uniform: their numbers by other routes, and what breaks them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from catenary import kinetic
+from catenary.reproduce.experiment import read_experiments
+from catenary.reproduce.finding import STUDIES, Finding
+from catenary.reproduce.studies import cluster_shape
+from catenary.reproduce.studies.positional_turns import turning_points
+from catenary.study.observer import Silent
+
+
+def run(name: str, experiment: str, **changes: Any) -> Finding:
+    settings = {**read_experiments("2605.09213")[experiment].settings, **changes}
+    return STUDIES[name](settings, Silent())
+
+
+def test_the_shape_of_one_mode_by_a_solver_without_the_closed_form() -> None:
+    rng = np.random.default_rng(1)
+    seen = []
+    for lam, part in [(3.0, 1.1), (0.5, 1.3), *zip(rng.uniform(0.3, 4, 8), rng.uniform(0.1, 0.97, 8), strict=True)]:
+        c, beta = part * -2 * math.expm1(-lam), 1.5
+        kernel = kinetic.Weighting(lambda x, lam=lam: np.exp(-lam * x), slope_at_0=-lam)
+        at = np.concatenate([np.geomspace(1e-3, 0.02, 40), np.linspace(0.02, 1, 400)[1:]])
+        values = np.asarray(kinetic.positional_response(at, c=c, kernel=kernel))
+        turns = len(turning_points(at, values))
+        u = turns == 1 and bool(values[-1] > values[-2])
+        assert cluster_shape.one_minimum(lam, beta, c / cluster_shape.rate(beta), 200) == u
+        seen.append((turns, u))
+    assert (2, False) in seen  # a hump: decay above log 4, just behind the threshold
+    assert (0, False) in seen
+    assert (1, True) in seen
+
+
+def test_variances_and_curves_take_the_u_away() -> None:
+    from scipy.special import i1
+
+    seen = run("cluster-shape", "cluster_shape", cases=20, grid=120, points=98)
+    assert seen["share of U under the condition"].value == seen["share of U up to 2(1 - e^-decay)"].value == 1
+    assert seen["rises past 2(1 - e^-decay)"].value == 0
+    table = np.array(seen.rows)
+    at, flat, first, last, curve = table[:-1].T
+    c, y = 0.3 * math.e, np.log(math.expm1(1) / np.expm1(at))
+    by_hand = math.exp(-c) * np.exp(-(1 - at)) / -math.expm1(-1) * np.sqrt(c / y) * i1(2 * np.sqrt(c * y))
+    np.testing.assert_allclose(flat, by_hand, rtol=1e-12)
+    np.testing.assert_allclose(first, at * by_hand, rtol=1e-12)
+    np.testing.assert_allclose(last, (1.2 - at) * by_hand, rtol=1e-12)
+    assert [seen[f"turning points, {name}"].value for name in cluster_shape.VARIANCES] == [1, 0, 0]
+    assert len(turning_points(at, curve)) == seen["turning points, curve"].value == 3
