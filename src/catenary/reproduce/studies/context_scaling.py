@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 
 import catenary as ct
+from catenary.blocks import Blocks
 from catenary.page.exhibit import Plate
 from catenary.reading import Reading
 from catenary.reproduce.drawing import Point, lines
@@ -26,7 +27,8 @@ TEXT = 0.0105
 def context_scaling(settings: Mapping[str, Any], observer: Observer) -> Finding:
     """First token over the middle at growing L: local exponents d ln(first/mid) / d ln L.
 
-    Settings: ``model``, ``lengths`` (of the laws), ``layers`` and ``mixing`` (of the paper's law), ``paper_length``;
+    Settings: ``model``, ``lengths`` (of the laws), ``layers`` and ``mixing`` (of the paper's law), ``paper_length`` (at
+    which the birth law's peak over trough is read under every definition);
     ``width``, ``network_layers``, ``network_lengths``, ``nets``, ``windows``, ``probes``, ``variance``.
     """
     lengths = list(map(int, settings["lengths"]))
@@ -43,8 +45,7 @@ def context_scaling(settings: Mapping[str, Any], observer: Observer) -> Finding:
         ]
         laws[name] = [float(v[0] / v[n // 2]) for v, n in zip(found, lengths, strict=True)]
         ends[name] = float(found[-1][-2] / found[-1][lengths[-1] // 2])
-        whole = ct.predict(architecture, length=length, repeat_probability=repeats, method="coarse").values
-        spreads[name] = float(whole.max() / whole.min())
+        spreads[name] = ct.predict(architecture, length=length, repeat_probability=repeats, method="coarse").values
     readings = []
     for name, ratios in laws.items():
         local = math.log(ratios[-1] / ratios[-2]) / math.log(lengths[-1] / lengths[-2])
@@ -53,22 +54,23 @@ def context_scaling(settings: Mapping[str, Any], observer: Observer) -> Finding:
                   for (a, b), (m, n) in zip(pairwise(ratios), pairwise(lengths), strict=True)]  # fmt: skip
         readings += [
             Reading(f"{name}, exponent in L", local,
-                    f"of first over middle from L = {lengths[-2]} to {lengths[-1]}", floor=0.005),
+                    f"exponent of first over middle in L, L = {lengths[-2]} to {lengths[-1]}", floor=0.005),
             Reading(f"{name}, growth of the exponent in ln L", in_log[-1] / in_log[0],
-                    "of the last pair of lengths over that of the first; 1 for a power of ln L", floor=0.02),
+                    "exponent in ln L at the last pair of lengths over the first; 1 for a power of ln L", floor=0.02),
         ]  # fmt: skip
-    readings += [Reading(f"{name}, second last over middle", value, f"at L = {lengths[-1]}", floor=0.005)
+    readings += [Reading(f"{name}, second last over middle", value,
+                         f"second last token over the middle one, L = {lengths[-1]}", floor=0.005)
                  for name, value in ends.items()]
-    readings += [Reading(f"{name}, highest over lowest", value, f"tokens, at L = {length}", floor=0.01 * value)
-                 for name, value in spreads.items()]
+    readings += [reading for name, curve in spreads.items() for reading in peak_over_trough(name, curve)]
     short, measured, spikes, predicted = _networks(settings, observer)
     readings.append(over_networks("networks, exponent in L", slopes(short, np.log(measured)),
-                                  f"of first over middle, L = {short[0]} to {short[-1]}, one fit per network"))
+                                  f"exponent of first over middle in L, {short[0]} to {short[-1]}, a fit per network"))
     expected = float(slopes(short, np.log(predicted)[:, None])[0])
     readings += [
         over_networks("networks less the birth law", slopes(short, np.log(measured)) - expected,
-                      f"the same exponent less the predicted one, {expected:.3f}"),
-        over_networks("networks, exponent of the last over the middle", slopes(short, np.log(spikes)), "in L"),
+                      f"exponent of first over middle in L less the predicted one, {expected:.3f}"),
+        over_networks("networks, exponent of the last over the middle", slopes(short, np.log(spikes)),
+                      "exponent of last over middle in L, a fit per network"),
     ]  # fmt: skip
     curves: list[tuple[str, list[Point]]] = [
         (name, [(float(n), r) for n, r in zip(lengths, ratios, strict=True)]) for name, ratios in laws.items()
@@ -85,6 +87,25 @@ def context_scaling(settings: Mapping[str, Any], observer: Observer) -> Finding:
         tuple(readings), (Plate("primacy", chart, caption, caption),), ("length", *laws),
         [(n, *(ratios[k] for ratios in laws.values())) for k, n in enumerate(lengths)],
     )  # fmt: skip
+
+
+def peak_over_trough(name: str, values: Float64[np.ndarray, " L"]) -> Iterator[Reading]:
+    """A predicted profile's peak over trough under every definition that networks are measured by.
+
+    The floor is a hundredth of the value: the law on a coarse grid of positions against every position.
+    """
+    at = f"L = {len(values)}"
+    first, last = _over_middle(values)
+    blocks = Blocks(len(values)).log_means(values)
+    for label, value, meaning in (
+        ("highest over lowest", values.max() / values.min(), "highest over lowest token"),
+        ("body, highest over lowest", values[1:-1].max() / values[1:-1].min(), "highest over lowest without both ends"),
+        ("first over middle", first, "first token over x in [.45, .55]"),
+        ("last over middle", last, "last token over x in [.45, .55]"),
+        ("last over second last", values[-1] / values[-2], "last token over second last"),
+        ("blocks", 10 ** (blocks.max() - blocks.min()), "highest over lowest block of the body (log-means)"),
+    ):
+        yield Reading(f"{name}, {label}", float(value), f"{meaning}, {at}", floor=0.01 * float(value))
 
 
 def _networks(

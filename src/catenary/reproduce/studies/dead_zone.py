@@ -23,26 +23,29 @@ def dead_zone(settings: Mapping[str, Any], observer: Observer) -> Finding:
     """Exponent of the middle against (H-1)!: -1 where the claim holds, 0 where depth does not starve the middle.
 
     Settings: ``depths``, ``mixing`` (several, of the law); ``network_depths``, ``width``, ``length``, ``nets``,
-    ``windows``, ``probes``, ``variance``. In the law the middle is the density at x = 1/2, over the last token's weight
-    where there is one; in networks the log-mean over x in [.45, .55] over the last, and over the first token.
+    ``windows``, ``probes``, ``variance``. In the law the middle is the density at x = 1/2, alone and over the last
+    token's weight where there is one; in networks the log-mean over x in [.45, .55] over the last, and over the first
+    token.
     """
     depths = list(map(int, settings["depths"]))
     factorials = np.array([float(math.factorial(depth - 1)) for depth in depths])
     pure = np.array([float(cesaro_density(0.5, depth, 1.0)) / math.log(2) ** (depth - 1) for depth in depths])
     alone = power_law(factorials, pure)
     readings = [
-        Reading("pure causal", alone.exponent, "of rho(1/2) / ln(2)^(H-1) at alpha = 1 against (H-1)!", alone.low,
-                alone.high + 1e-9),
+        Reading("pure causal", alone.exponent, "exponent of rho(1/2) / ln(2)^(H-1) at alpha = 1 against (H-1)!",
+                alone.low, alone.high + 1e-9),
     ]  # fmt: skip
     curves: list[tuple[str, list[Point]]] = []
     for mixing in map(float, settings["mixing"]):
         law = np.array([float(cesaro_density(0.5, depth, mixing)) for depth in depths])
         least = np.array([depth * mixing * (1 - mixing) ** (depth - 1) for depth in depths])
         spikes = np.array([spike_mass(depth, mixing) for depth in depths])
-        rate = power_law(factorials, law / spikes)
+        rate, plain = power_law(factorials, law / spikes), power_law(factorials, law)
         readings += [
+            Reading(f"law alone, alpha = {mixing:g}", plain.exponent, "exponent of rho(1/2) itself against (H-1)!",
+                    plain.low, plain.high),
             Reading(f"law over its spike, alpha = {mixing:g}", rate.exponent,
-                    "of rho(1/2) / (1 - alpha)^H against (H-1)!", rate.low, rate.high),
+                    "exponent of rho(1/2) / (1 - alpha)^H against (H-1)!", rate.low, rate.high),
             Reading(f"law over paths of one branch, alpha = {mixing:g}", float((law / least).min()),
                     "least of rho(1/2) over H alpha (1 - alpha)^(H-1), all depths", floor=1e-9),
         ]  # fmt: skip
@@ -55,8 +58,9 @@ def dead_zone(settings: Mapping[str, Any], observer: Observer) -> Finding:
     for end in ("last", "first"):
         values = found[end]
         readings.append(over_networks(f"networks, middle over {end}", centred @ np.log(values) / (centred @ centred),
-                                      "exponent against (H-1)!, one fit per network"))
-        readings += [over_networks(f"{end} over middle, H = {depth}", 1 / values[k], "mean over networks")
+                                      f"exponent of middle over {end} token against (H-1)!, one fit per network"))
+        readings += [over_networks(f"{end} over middle, H = {depth}", 1 / values[k],
+                                   f"{end} token over the middle, mean over networks")
                      for k, depth in enumerate(at)]
     shown = found["last"]
     curves.append(("networks, over the last token",

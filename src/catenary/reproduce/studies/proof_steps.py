@@ -1,4 +1,4 @@
-"""The steps of the paper's proofs one by one: appendix A in exact fractions, appendices C, D and E by quadrature."""
+"""The steps of the paper's proofs one by one: appendix A in exact fractions, C by quadrature, E by complex steps."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from catenary.study.observer import Observer
 from catenary.theory.cesaro.density import cesaro_density, spike_mass
 
 Matrix = list[list[Fraction]]
+Projection = Float64[np.ndarray, "d k"]
+Jacobian = Float64[np.ndarray, "L d L d"]
 
 
 def proof_steps(settings: Mapping[str, Any], observer: Observer) -> Finding:
@@ -47,9 +49,12 @@ def proof_steps(settings: Mapping[str, Any], observer: Observer) -> Finding:
     readings = (
         *(Reading(name, float(gap), meanings[name], floor=0.0) for name, gap in exact.items()),
         Reading("pure kernel", pure, "largest relative gap of the composed kernel to the next, alpha = 1", floor=1e-11),
-        Reading("residual kernel", mixed, f"the same with alpha = {float(mixing):g}", floor=1e-11),
+        Reading("residual kernel", mixed, f"largest relative gap of the composed kernel, alpha = {float(mixing):g}",
+                floor=1e-11),
         Reading("softmax derivative", max(_softmax_gap(i) for i in (2, 3, size)),
                 "largest gap of dA_ik/dS_im at equal logits to (1/i)(delta_km - 1/i)", floor=1e-14),
+        Reading("layer Jacobian", layer_gap(size),
+                f"largest gap of E.2's sum of three to dh_i/dh_j of a random layer, {size} positions", floor=1e-13),
     )  # fmt: skip
     return Finding(
         f"exact fractions up to L = {size}, H = {powers + 1}; {nodes}-node quadrature at x = {at}; "
@@ -107,6 +112,47 @@ def _softmax_gap(i: int) -> float:
         logits[m] = 1e-30j
         found[:, m] = (np.exp(logits) / np.exp(logits).sum()).imag / 1e-30
     return float(np.abs(found - (np.eye(i) - 1 / i) / i).max())
+
+
+def layer_gap(length: int, width: int = 5, head: int = 3) -> float:
+    """Appendix E.2's decomposition against complex steps through one random head with its residual stream."""
+    rng = np.random.default_rng(0)
+    stream = rng.standard_normal((length, width))
+    query, key, value = (rng.standard_normal((width, head)) for _ in range(3))
+    out = rng.standard_normal((head, width))
+    stepped: Float64[np.ndarray, "j a i b"] = np.empty((length, width, length, width))
+    for j, a in np.ndindex(length, width):
+        moved = stream.astype(np.complex128)
+        moved[j, a] += 1e-30j
+        stepped[j, a] = (moved + _attention(moved, query, key) @ moved @ value @ out).imag / 1e-30
+    return float(np.abs(sum(layer_terms(stream, query, key, value, out)) - stepped).max())
+
+
+def layer_terms(
+    stream: Float64[np.ndarray, "L d"], query: Projection, key: Projection, value: Projection,
+    out: Float64[np.ndarray, "k d"],
+) -> tuple[Jacobian, Jacobian, Jacobian]:
+    r"""Residual, value and score term of \(\partial h_{ib}/\partial h_{ja}\), vectors as rows (appendix E.2).
+
+    The score term is \(\sum_{k,m} A_{ik}(\delta_{km}-A_{im})[\delta_{ij} W_Q k_m + \delta_{mj} W_K q_i]_a
+    (v_k W_O)_b/\sqrt{d_k}\).
+    """
+    weights, same = _attention(stream, query, key), np.eye(len(stream))
+    queries, keys, values = stream @ query, stream @ key, stream @ value @ out
+    softmax = np.einsum("ik,km->ikm", weights, same) - np.einsum("ik,im->ikm", weights, weights)
+    to_query = np.einsum("ikm,ij,ma,kb->jaib", softmax, same, keys @ query.T, values, optimize=True)
+    to_key = np.einsum("ikj,ia,kb->jaib", softmax, queries @ key.T, values, optimize=True)
+    return (
+        np.einsum("ij,ab->jaib", same, np.eye(stream.shape[1])), np.einsum("ij,ab->jaib", weights, value @ out),
+        (to_query + to_key) / np.sqrt(query.shape[1]),
+    )  # fmt: skip
+
+
+def _attention(stream: Any, query: Projection, key: Projection) -> Any:
+    """Causal softmax weights; of a complex stream too."""
+    logits = stream @ query @ (stream @ key).T / np.sqrt(query.shape[1])
+    weights = np.tril(np.exp(logits))
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 STUDIES.register("proof-steps", proof_steps)
