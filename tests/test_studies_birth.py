@@ -14,7 +14,7 @@ import catenary.reproduce.studies
 from catenary.reproduce.finding import STUDIES, Finding
 from catenary.reproduce.small import over_networks, resampled, slopes, small_network, std_for
 from catenary.reproduce.studies.feed_forward_shape import without_feed_forward
-from catenary.reproduce.studies.heads_spread import relative_spread
+from catenary.reproduce.studies.heads_spread import pseudo_values, relative_spread
 from catenary.reproduce.studies.norm_gain import gains
 from catenary.reproduce.studies.path_gains import _norms
 from catenary.reproduce.studies.untrained import _bins, without_positions
@@ -173,14 +173,44 @@ def test_learned_positions_are_variance() -> None:
 
 
 def test_heads_spread_by_its_own_jacobians() -> None:
-    settings = {"width": 16, "heads": [1, 2, 4], "variances": [1.0], "layers": 1, "length": 8, "nets": 3}
+    settings = {"width": 16, "heads": [1, 2, 4], "variances": [1.0], "layers": 1, "length": 8, "nets": 4}
     found = run("heads-spread", settings)
     windows, norms = ct.random_windows(8, 1, 0), []
-    for seed in range(3):
+    for seed in range(4):
         network = small_network(16, 1, 1, std=std_for(16, 0.1), seed=seed, score_std=std_for(16, 1.0))
-        norms.append(ct.measure_jacobian(network, windows, method="exact").profile().values[:-1] ** 2)
-    assert found.rows[0][2] == pytest.approx(np.mean(np.std(norms, axis=0, ddof=1) / np.mean(norms, axis=0)), rel=1e-5)
+        norms.append(ct.measure_jacobian(network, windows, method="exact").profile().values[:-1])
+
+    def spread(kept: list[Any]) -> Any:
+        return np.mean(np.std(kept, axis=0, ddof=1) / np.mean(kept, axis=0))
+
+    fewer = [math.log(spread(norms[:k] + norms[k + 1 :])) for k in range(4)]
+    assert found.rows[0][2] == pytest.approx(math.exp(4 * math.log(spread(norms)) - 3 * np.mean(fewer)), rel=1e-5)
     assert relative_spread(np.array([[1.0, 4.0], [3.0, 4.0]])) == pytest.approx(math.sqrt(2) / 4)
+    logs = np.log([row[2] for row in found.rows])  # type: ignore[arg-type]
+    assert found["exponent at v = 1"].value == pytest.approx(np.polyfit(np.log([1, 2, 4]), logs, 1)[0])
+    for row in found.rows:
+        assert row[3] < row[2] < row[4]  # type: ignore[operator]
+
+
+def test_the_spreads_interval_covers_a_known_spread() -> None:
+    """Log-normal norms with a factor per network and one per position, so that the truth is known; 24 networks."""
+    rng = np.random.default_rng(0)
+    truth = math.sqrt(math.exp(0.6**2) - 1)
+    covered, drawn, values = [], [], []
+    for _ in range(200):
+        norms = np.exp(0.5 * rng.standard_normal((24, 1)) + math.sqrt(0.11) * rng.standard_normal((24, 31)))
+        reading = over_networks("s", pseudo_values(norms, lambda x: math.log(relative_spread(x))), "")
+        assert reading.low is not None
+        assert reading.high is not None
+        assert reading.low <= math.log(relative_spread(norms)) <= reading.high
+        values.append(reading.value)
+        covered.append(reading.low <= math.log(truth) <= reading.high)
+        again = [relative_spread(norms[chosen]) for chosen in rng.integers(0, 24, (60, 24))]
+        low, high = np.quantile(again, [0.025, 0.975])
+        drawn.append(low <= truth <= high)
+    assert np.mean(covered) > 0.83  # asked is .95; the tails of this law are longer than networks', where it is kept
+    assert np.mean(drawn) < np.mean(covered) - 0.2  # percentiles of a bootstrap
+    assert np.mean(values) == pytest.approx(math.log(truth), abs=0.02)
 
 
 def test_score_share_follows_the_logits_alone() -> None:
