@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,10 +16,11 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 
 def help_of(*verb: str) -> str:
-    plain = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "_TYPER_FORCE_DISABLE_TERMINAL": "1"}
-    environment = {**os.environ, **plain}
-    command = [sys.executable, "-m", "catenary", *verb, "--help"]
-    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    from typer.testing import CliRunner
+
+    from catenary.cli.main import app
+
+    shown = CliRunner().invoke(app, [*verb, "--help"], prog_name="catenary").stdout
     return "\n".join(line.rstrip() for line in shown.strip().splitlines())
 
 
@@ -38,6 +38,7 @@ def ledger() -> str:
 
 
 def main() -> None:
+    os.environ |= {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "_TYPER_FORCE_DISABLE_TERMINAL": "1"}
     pages = {"cli.md": command_line, "claims.md": ledger}
     for name, make in pages.items():
         target, text = DOCS / name, make()

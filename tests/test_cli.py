@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from catenary.cli.app import main
+from catenary.cli.main import main
 
 VERBS = (
     "profile", "predict", "atlas", "measure", "pathways", "rollout", "strengths", "boundaries", "compare",
@@ -18,10 +21,25 @@ VERBS = (
 )  # fmt: skip
 
 
-def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "100"}
-    command = [sys.executable, "-m", "catenary", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd, check=False)
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*arguments: str, cwd: Path | None = None) -> Done:
+    """The command within this process, for starting torch anew takes seconds; what needs its own starts it itself."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["catenary", *arguments])
+        if cwd:
+            patch.chdir(cwd)
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("COLUMNS", "100")
+        with pytest.raises(SystemExit) as left:
+            main()
+    return Done(int(left.value.code or 0), out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(scope="module")

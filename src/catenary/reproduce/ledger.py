@@ -15,6 +15,7 @@ from catenary.reproduce.place import place_of
 from catenary.reproduce.result import Result, read_result, result_file
 
 COLUMNS = ("where", "claim", "what was run", "value", "asked", "verdict", "figure")
+MAIN_COLUMNS = ("claim", "value", "asked", "verdict")
 VERDICTS = (REPLICATES, UNDER_DEFINITION, DIFFERS, UNDECIDED, UNTESTABLE)
 
 
@@ -83,7 +84,7 @@ def page(rows_by_paper: Mapping[str, list[Row]], figures: str = "ledger") -> str
         counts = Counter(row.verdict for row in rows)
         tally = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
         parts.append(f"## {PAPERS[paper]} (arXiv {paper})\n\n{len(rows)} claims: {tally}.\n")
-        parts += _table("Main claims", ("claim", "value", "asked", "verdict"), (_main(row) for row in rows if row.claim.main))
+        parts += _table("Main claims", MAIN_COLUMNS, (_main(row) for row in rows if row.claim.main))
         for heading, group in groupby(rows, key=lambda row: place_of(row.claim.where)[2]):
             parts += _table(f"{heading} of {paper}", COLUMNS, (_cells(row, f"{figures}/{paper}") for row in group))
     return "\n".join(parts)
@@ -135,4 +136,5 @@ def _cells(row: Row, folder: str) -> tuple[str, ...]:
     verdict = f"**{row.verdict}** {_reasons(claim)}".rstrip()
     shown = "-" if result is None or not result.figures else f"[figure]({folder}/{result.figures[0]}.svg)"
     ran = "-" if result is None else f"{result.ran} (`{row.experiment.name}`)"
-    return claim.where, f'<span id="{claim.id}">{claim.claim}</span> (`{claim.id}`)', ran, _value(row), _asked(row), verdict, shown
+    named = f'<span id="{claim.id}">{claim.claim}</span> (`{claim.id}`)'
+    return claim.where, named, ran, _value(row), _asked(row), verdict, shown
