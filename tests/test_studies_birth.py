@@ -17,6 +17,7 @@ from catenary.reproduce.studies.feed_forward_shape import without_feed_forward
 from catenary.reproduce.studies.heads_spread import pseudo_values, relative_spread
 from catenary.reproduce.studies.norm_gain import gains
 from catenary.reproduce.studies.path_gains import _norms
+from catenary.reproduce.studies.score_share import _without_scores
 from catenary.reproduce.studies.untrained import _bins, without_positions
 from catenary.sample import Sample
 from catenary.study.observer import Silent
@@ -215,12 +216,36 @@ def test_the_spreads_interval_covers_a_known_spread() -> None:
 
 def test_score_share_follows_the_logits_alone() -> None:
     found = run("score-share", {"width": 32, "layers": 1, "length": 24, "nets": 3, "probes": 1, "variance": 0.02,
-                                "head_sizes": [8, 32], "widths": [32, 64], "variances": [0.01, 0.04]})  # fmt: skip
+                                "head_sizes": [8, 32], "widths": [32, 64], "wide": 32, "variances": [0.01, 0.04],
+                                "shape_layers": 1})  # fmt: skip
     assert found["uniformity against the logit variance"].value == pytest.approx(1, abs=0.15)
     assert found["uniformity against the head size"].value == pytest.approx(0, abs=0.25)
     assert found["uniformity against the head size, logits over it"].value == pytest.approx(-1, abs=0.25)
     assert found["uniformity against the width"].value == pytest.approx(2, abs=0.25)
     assert found["exponent of the logit variance"].value == pytest.approx(0.5, abs=0.1)
+    assert found["exponent of the width, logits kept, wide"].value == found["exponent of the width, logits kept"].value
+    # Gaussian logits of variance v: ln of the number of tokens less the entropy is v/2 (1 - 1/i) at the i-th token.
+    deficit = float(0.01 * np.mean([1 - 1 / i for i in range(1, 25)]) / 2)
+    assert found["uniformity at v = 0.01"].value == pytest.approx(1 - deficit, abs=0.25 * deficit)
+    ratio, share = found["norms at v = 0.04"].value, found["share at v = 0.04"].value
+    assert share == pytest.approx(ratio**2 / (1 + ratio**2), rel=0.1)
+
+
+def test_a_profile_without_the_score_path_by_probes_and_exactly() -> None:
+    settings = {"width": 32, "length": 12, "nets": 2, "probes": 400, "variance": 0.1, "shape_layers": 1}
+    found = _without_scores(1.0, settings)
+    changes = []
+    for seed in (0, 1):
+        network = small_network(32, 4, 1, std=std_for(32, 0.1), seed=seed, score_std=std_for(32, 1.0))
+        windows = ct.random_windows(12, 1, seed)
+        parts = ct.measure_paths(network, windows, parts=("everything", "value"), method="exact")
+        assert parts.profile("rms", "everything").values == pytest.approx(
+            ct.measure_jacobian(network, windows, method="exact").profile().values, rel=1e-4
+        )
+        logs = np.log10(parts.profile("rms", "value").values / parts.profile("rms", "everything").values)
+        changes.append(np.abs(logs - np.median(logs)).max())
+    assert found[0].value == pytest.approx(np.mean(changes), rel=0.1)
+    assert _without_scores(1e-8, settings | {"probes": 1})[0].value < 1e-3
 
 
 def test_feed_forward_is_off_and_comes_back() -> None:
