@@ -60,7 +60,7 @@ def feed_forward_shape(settings: Mapping[str, Any], observer: Observer) -> Findi
         readings.append(over_networks(f"change at the last token, {name}", ratio[:, -1] - np.median(ratio, axis=1),
                                       "dex of the shape"))
         distance = [wasserstein(a, b) for a, b in zip(curves[name], curves["with"], strict=True)]
-        readings.append(over_networks(f"W1, {name}", distance, "to the profile with it, both normalised to sum 1"))
+        readings.append(over_networks(f"W1, {name}", distance, "distance to the profile with it, both normalised to 1"))
     for name in ("with", "without"):
         off = np.array([
             np.log10(ct.fit_cesaro(Profile(row), int(settings["layers"]), by="w1").profile().values / row)

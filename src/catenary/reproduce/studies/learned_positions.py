@@ -39,7 +39,7 @@ def learned_positions(settings: Mapping[str, Any], observer: Observer) -> Findin
         whole = curves["with positions", repeats]
         for name in ("without", "as large, without"):
             readings.append(Reading(f"W1, {name}, {kind}", wasserstein(curves[name, repeats], whole),
-                                    "to the law with positions, both normalised to sum 1", floor=0.0005))
+                                    "distance to the law with positions, both normalised to sum 1", floor=0.0005))
     chart = lines(
         [(name, [((j + 0.5) / length, float(curves[name, text][j])) for j in range(0, length, max(1, length // 128))])
          for name in variants],

@@ -43,10 +43,11 @@ def norm_gain(settings: Mapping[str, Any], observer: Observer) -> Finding:
         over_networks("first layer", logs[:, 0, -1] - logs[:, 0, 0], "log10 of the last token's gain over the first's, "
                       "where embeddings enter"),
         over_networks("widest layer", logs[:, widest, -1] - logs[:, widest, 0],
-                      f"the same at the layer where it is largest, layer {widest}"),
-        over_networks("last layer", logs[:, -1, -1] - logs[:, -1, 0], "the same at the last layer"),
+                      f"log10 of the last token's gain over the first's, layer {widest}, where it is largest"),
+        over_networks("last layer", logs[:, -1, -1] - logs[:, -1, 0],
+                      "log10 of the last token's gain over the first's, last layer"),
         over_networks("without the first eighth", logs[:, widest, -1] - logs[:, widest, eighth],
-                      f"the same from position {eighth + 1} to the last, layer {widest}"),
+                      f"log10 of the last token's gain over that of position {eighth + 1}, layer {widest}"),
     )  # fmt: skip
     mean = logs.mean(axis=0)
     shown = sorted({0, 1, widest, mean.shape[0] - 1})

@@ -105,14 +105,15 @@ def _shape(seen: Sample) -> Iterator[Reading]:
                     "last block of the body over its lowest, dex", low=0.0)  # fmt: skip
     for name, formula, meaning in (
         ("single tokens", lambda c: c.max(1) / c.min(1), "highest over lowest token"),
-        ("single tokens of the body", lambda c: c[:, 1:-1].max(1) / c[:, 1:-1].min(1), "the same without both ends"),
+        ("single tokens of the body", lambda c: c[:, 1:-1].max(1) / c[:, 1:-1].min(1), "highest over lowest, no ends"),
         ("last over middle", lambda c: c[:, -1] / _level(c[:, middle]), "last token over x in [.45, .55]"),
         ("first over middle", lambda c: c[:, 0] / _level(c[:, middle]), "first token over x in [.45, .55]"),
-        ("last over second last", lambda c: c[:, -1] / c[:, -2], "single tokens"),
+        ("last over second last", lambda c: c[:, -1] / c[:, -2], "last token over the one before it"),
         ("last over the eight before", lambda c: c[:, -1] / _level(c[:, -9:-1]), "last token over the log-mean of 8"),
-        ("eight before the last over the middle", lambda c: _level(c[:, -9:-1]) / _level(c[:, middle]), "log-means"),
-        ("share of the last", lambda c: c[:, -1] / c.sum(1), "of the sum over positions"),
-        ("share of the body", lambda c: c[:, :-1].sum(1) / c.sum(1), "all but the last token"),
+        ("eight before the last over the middle", lambda c: _level(c[:, -9:-1]) / _level(c[:, middle]),
+         "log-mean of eight tokens over that of x in [.45, .55]"),
+        ("share of the last", lambda c: c[:, -1] / c.sum(1), "last token's share of the sum over positions"),
+        ("share of the body", lambda c: c[:, :-1].sum(1) / c.sum(1), "share of all but the last token"),
     ):  # fmt: skip
         yield resampled(name, seen, formula, meaning, low=0.0)
     body = shape["peak/trough"]
@@ -134,13 +135,14 @@ def _fits(seen: Sample, curves: Mapping[str, Profile]) -> Iterator[Reading]:
     for name, curve in curves.items():
         law = curve.values
         yield resampled(f"W1, {name}", seen, lambda c, law=law: np.array([wasserstein(law, row) for row in c]),
-                        "both normalised to sum 1 over x = j/L", low=0.0)  # fmt: skip
+                        "distance to the measured profile, both normalised to sum 1 over x = j/L",
+                        low=0.0)  # fmt: skip
         yield resampled(f"Spearman, {name}", seen, lambda c, law=law: np.array([spearman(law, row) for row in c]),
-                        "single tokens", high=1.0)  # fmt: skip
+                        "rank correlation with the measured profile, single tokens", high=1.0)  # fmt: skip
         yield resampled(
             f"binned Spearman, {name}", seen,
             lambda c, law=law: np.array([spearman(_bins(law[None])[0], row) for row in _bins(c)]),
-            f"log-means of {BIN} tokens, both ends apart", high=1.0,
+            f"rank correlation of log-means of {BIN} tokens, both ends apart", high=1.0,
         )  # fmt: skip
         for end, index in (("first", 0), ("last", -1)):
             yield resampled(
@@ -170,14 +172,15 @@ def _coding(seen: Sample, bare: Sample) -> Iterator[Reading]:
     def each(formula: Any) -> Any:
         return lambda c: np.array([formula(row[:size], row[size:]) for row in c])
 
-    yield resampled("coding, Spearman", both, each(spearman), "with against without position coding, single tokens",
+    yield resampled("coding, Spearman", both, each(spearman), "rank correlation with and without, single tokens",
                     high=1.0)  # fmt: skip
     yield resampled("coding, binned Spearman", both, each(lambda a, b: spearman(_bins(a[None])[0], _bins(b[None])[0])),
-                    f"log-means of {BIN} tokens", high=1.0)  # fmt: skip
-    yield resampled("coding, W1", both, each(wasserstein), "both normalised to sum 1", low=0.0)
+                    f"rank correlation of log-means of {BIN} tokens, with and without", high=1.0)  # fmt: skip
+    yield resampled("coding, W1", both, each(wasserstein),
+                    "distance of the profiles with and without, both normalised to sum 1", low=0.0)  # fmt: skip
     yield resampled("coding, shape", both, each(_median_gap), "median |log10 ratio| about its median, dex", low=0.0)
     yield resampled("coding, bins", both, each(lambda a, b: _median_gap(_bins(a[None])[0], _bins(b[None])[0])),
-                    f"the same of log-means of {BIN} tokens", low=0.0)  # fmt: skip
+                    f"median |log10 ratio| about its median of log-means of {BIN} tokens, dex", low=0.0)  # fmt: skip
 
 
 def _median_gap(a: Float64[np.ndarray, " n"], b: Float64[np.ndarray, " n"]) -> float:
