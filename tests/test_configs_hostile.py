@@ -248,7 +248,7 @@ def mutations(draw: st.DrawFn) -> dict[str, Any]:
     return {key: value for key, value in config.items() if key not in removed} | changes
 
 
-@settings(max_examples=2000, derandomize=True, deadline=2000)
+@settings(max_examples=600, derandomize=True, deadline=2000)
 @given(config=mutations())
 def test_any_mutation_ends_in_an_architecture_or_a_refusal(config: dict[str, Any]) -> None:
     message, architecture = "", None
