@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -77,7 +78,9 @@ def _at_once(experiments: Sequence[Experiment], out: Path, full: bool, told: Obs
 
     for experiment in experiments:
         told.say(_announced(experiment, full))
-    with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+    with warnings.catch_warnings(), parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1):
+        # A process that a large network has left large is replaced by a new one, which joblib warns of.
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
         parallel = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
         tasks = (delayed(_named)(experiment, out, full) for experiment in experiments)
         with closing(parallel(tasks)) as results:
