@@ -32,7 +32,8 @@ FLOOR = 1e-9
 def rollout_published(settings: Mapping[str, Any], observer: Observer) -> Finding:
     """Roll out MPT-7B and BLOOM-7B1 from the published strengths, slopes and contents, with parts switched off.
 
-    Settings: ``short`` (L) and ``depths`` (of the rollouts with decaying strengths), ``first`` (their first strength).
+    Settings: ``short`` (L) and ``depths`` (of the rollouts with decaying strengths), ``first`` (their first strength),
+    ``constant`` (a strength below 1 for all layers).
     """
     stored = published()
     rows: dict[str, Row] = {}
@@ -44,7 +45,7 @@ def rollout_published(settings: Mapping[str, Any], observer: Observer) -> Findin
     rows["mpt-7b, mean content, as run"] = roll(stored, "mpt-7b", content="mean", only_first_heads=True)
     rows["mpt-7b, all content"] = roll(stored, "mpt-7b", content="all")
     rows["mpt-7b, all content as logits"] = roll(stored, "mpt-7b", content="all", scaled=True)
-    readings = (*_shape(stored, rows), *_slips(rows), *by_depth(settings))
+    readings = (*_shape(stored, rows), *_slips(rows), *by_depth(settings), *at_constant(settings))
     names = ("mpt-7b", "mpt-7b, no residual", "mpt-7b, no slopes", "mpt-7b, all content")
     chart = lines(
         [(name, [(j + 1.0, float(v)) for j, v in enumerate(rows[name]) if v > 1e-12]) for name in names],
@@ -52,7 +53,8 @@ def rollout_published(settings: Mapping[str, Any], observer: Observer) -> Findin
     )  # fmt: skip
     caption = "MPT-7B's rollout at the published strengths, and without its residual stream, or without its slopes."
     return Finding(
-        "rollouts of MPT-7B (32 layers) and BLOOM-7B1 (30 layers) at the published strengths, L = 256, float64",
+        "rollouts of MPT-7B (32 layers) and BLOOM-7B1 (30 layers) at the published strengths, L = 256; by depth, one "
+        f"head that averages, L = {settings['short']}; float64",
         readings, (Plate("rows", chart, caption, caption),), ("position", *rows),
         [(j + 1, *(float(row[j]) for row in rows.values())) for j in range(stored["length"])],
     )  # fmt: skip
@@ -150,6 +152,18 @@ def by_depth(settings: Mapping[str, Any]) -> Iterator[Reading]:
         yield Reading(f"exponent at beta = {beta:g}", rate.exponent,
                       f"of the share of all but the first token against depth, {depths[0]} to {depths[-1]} layers",
                       rate.low, rate.high)  # fmt: skip
+
+
+def at_constant(settings: Mapping[str, Any]) -> Iterator[Reading]:
+    r"""The same at one strength in every layer, where the second token, the slowest, keeps \(1 - \lambda/2\) a layer."""
+    length, strength = int(settings["short"]), Constant(float(settings["constant"]))
+    few, many = (int(settings["depths"][k]) for k in (0, -1))
+    made = head_mean([Head()], length)
+    left = [float(rollout_row([made] * depth, strength.strengths(depth))[1:].sum()) for depth in (few, many)]
+    yield Reading("left at a constant strength", left[0], f"share of all tokens but the first at {few} layers, "
+                  f"strength {strength.strength:g}, L = {length}", floor=1e-12)  # fmt: skip
+    yield Reading("kept per layer at a constant strength", float((left[1] / left[0]) ** (1 / (many - few))),
+                  f"of that share, {few} to {many} layers", floor=1e-9)  # fmt: skip
 
 
 STUDIES.register("rollout-published", rollout_published)
