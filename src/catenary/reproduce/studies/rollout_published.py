@@ -155,7 +155,7 @@ def by_depth(settings: Mapping[str, Any]) -> Iterator[Reading]:
 
 
 def at_constant(settings: Mapping[str, Any]) -> Iterator[Reading]:
-    r"""The same at one strength in every layer, where the second token, the slowest, keeps \(1 - \lambda/2\) a layer."""
+    r"""The same at one strength in every layer, where the second token keeps \(1 - \lambda/2\) a layer."""
     length, strength = int(settings["short"]), Constant(float(settings["constant"]))
     few, many = (int(settings["depths"][k]) for k in (0, -1))
     made = head_mean([Head()], length)
