@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from catenary import kinetic
 from catenary.reproduce.experiment import read_experiments
 from catenary.reproduce.finding import STUDIES, Finding
-from catenary.reproduce.studies import cluster_shape
+from catenary.reproduce.studies import cluster_shape, noisy_curve
 from catenary.reproduce.studies.positional_turns import turning_points
 from catenary.study.observer import Silent
 
@@ -52,3 +53,39 @@ def test_variances_and_curves_take_the_u_away() -> None:
     np.testing.assert_allclose(last, (1.2 - at) * by_hand, rtol=1e-12)
     assert [seen[f"turning points, {name}"].value for name in cluster_shape.VARIANCES] == [1, 0, 0]
     assert len(turning_points(at, curve)) == seen["turning points, curve"].value == 3
+
+
+NOISY: dict[str, Any] = {
+    "tokens": 3,
+    "lam": 1.5,
+    "beta": 1.0,
+    "t": 0.6,
+    "variance": [0.5, 1.1],
+    "sources": [1 / 3, 2 / 3],
+    "steps": 8,
+}
+
+
+def test_covariances_near_a_curve_by_quadrature_over_all_tokens() -> None:
+    bend, noise, sigma = 0.7, 0.6, np.arange(1, 4) / 3
+    found = noisy_curve.covariances({**NOISY, "samples": 20000, "seed": 2}, bend, noise)
+    nodes, weights = np.polynomial.legendre.leggauss(14)
+    grid = np.array(list(itertools.product(nodes, repeat=3))) * np.sqrt(3 * (0.5 + 0.6 * sigma))
+    share = np.array([math.prod(w) for w in itertools.product(weights / 2, repeat=3)])
+    start = bend * np.sin(2 * np.pi * sigma) + noise * grid
+    end = np.sin(kinetic.flow(kinetic.Circle(3, 1.0, 1.5), start, 0.6, steps=8)[:, -1])
+    first = np.sin(start)
+    exact = (share * end) @ first - (share @ end) * (share @ first)
+    exact *= np.array([3, 3, 1]) / noise**2
+    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    assert (np.abs(found.mean(axis=0) - exact) < 4 * error).all()
+    assert (error < 0.02 * np.abs(exact)).all()
+
+
+def test_small_noise_reaches_the_responses() -> None:
+    small = {"tokens": 200, "samples": 150, "noises": [0.4, 0.2, 0.1], "sources": [0.2, 0.6]}
+    seen = run("noisy-curve", "noisy_curve", **small)
+    assert seen["exponent in the noise"].value == np.clip(seen["exponent in the noise"].value, 1.3, 2.6)
+    assert seen["gap of the last token's own"].value < 0.02
+    assert abs(seen["variance's rise read back"].value - 1) < 0.05
+    assert seen["variance's rise read back"].low is not None
