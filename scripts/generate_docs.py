@@ -20,8 +20,9 @@ def help_of(*verb: str) -> str:
 
     from catenary.cli.main import app
 
-    shown = CliRunner().invoke(app, [*verb, "--help"], prog_name="catenary").stdout
-    return "\n".join(line.rstrip() for line in shown.strip().splitlines())
+    shown = CliRunner().invoke(app, [*verb, "--help"], prog_name="catenary", catch_exceptions=False)
+    assert shown.exit_code == 0, shown.output
+    return "\n".join(line.rstrip() for line in shown.stdout.strip().splitlines())
 
 
 def command_line() -> str:

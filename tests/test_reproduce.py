@@ -140,6 +140,10 @@ def test_results_are_written_kept_and_compared(config: Path, tmp_path: Path) -> 
     assert [said.split(":")[1].strip() for said in disagreements(experiment, committed, rerun)] == [
         "size was 3 (floor 0) and is 1 (floor 0)", "claim big was 'replicates' and is 'differs'",
     ]  # fmt: skip
+    entry = json.loads(before)
+    file.write_text(json.dumps({**entry, "readings": []}))  # of a program that read other numbers
+    run_experiments([experiment], out)
+    assert json.loads(file.read_bytes())["readings"] == entry["readings"]
     assert experiment.at(full=True) == {"size": 30}
     assert json.loads(run_experiments([experiment], out, full=True)[0].read_text())["ran"] == "size 30"
 

@@ -211,6 +211,21 @@ def test_state_that_cannot_be_shared_is_scored_alone_and_said(kind: str) -> None
     assert all(result.logp is not None for result in results)
 
 
+def test_frequencies_that_change_with_the_length_are_scored_alone(bytes_model: Model) -> None:
+    scaled = {
+        "rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 2, "long_factor": [3.0] * 2,
+        "original_max_position_embeddings": 32, "factor": 4.0,
+    }  # fmt: skip
+    model = load({**LLAMA, "max_position_embeddings": 128, "rope_parameters": scaled}, seed=0)
+    prompts = [np.concatenate([np.arange(1, 20), [n]]) for n in (3, 4)]
+    asked = [Query(prompt, np.array([5, 6])) for prompt in prompts]
+    scorer = NetworkScorer(model, byte_tokenizer())
+    assert scorer.check(asked) == (
+        "alone", "its rotary frequencies (longrope) change with the length of the sequence"
+    )  # fmt: skip
+    assert NetworkScorer(bytes_model, byte_tokenizer()).check(asked)[0] == "cached"
+
+
 def test_a_cache_that_is_wrong_is_found_out(bytes_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     real = cached_module.beginning
     monkeypatch.setattr(cached_module, "beginning", lambda cache, length: real(cache, max(length - 1, 0)))

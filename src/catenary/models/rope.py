@@ -126,3 +126,12 @@ def _other_coding(anatomy: Anatomy) -> str:
     if any("rotary" in name for name, _ in anatomy.backbone.named_buffers()):
         return "its rotary angles are tables made once, which this switch does not reach"
     return "its position coding, if any, is not rotary"
+
+
+def changes_with_length(module: torch.nn.Module) -> bool:
+    """Whether a rotary embedding takes other frequencies for every token once a sequence is longer than some length.
+
+    That is type longrope: keys computed before are then those of another network.
+    """
+    kinds = [getattr(part, "rope_type", None) for part in module.modules()]
+    return any("longrope" in (kind.values() if isinstance(kind, dict) else (kind,)) for kind in kinds)

@@ -37,10 +37,13 @@ def result_file(folder: Path, experiment: Experiment) -> Path:
 
 
 def is_current(file: Path, experiment: Experiment, settings: Mapping[str, Any]) -> bool:
-    """Whether ``file`` holds this experiment at these settings, finished."""
+    """Whether ``file`` holds this experiment at these settings, finished, with every reading that its claims name."""
     if not file.is_file():
         return False
-    return bool(json.loads(file.read_text(encoding="utf-8")).get("key") == _key(experiment, settings))
+    entry = json.loads(file.read_text(encoding="utf-8"))
+    held = {row["name"] for row in entry.get("readings", ())}
+    asked = {claim.reading for claim in experiment.claims if claim.reading}
+    return bool(entry.get("key") == _key(experiment, settings) and asked <= held)
 
 
 def write_result(folder: Path, experiment: Experiment, settings: Mapping[str, Any], finding: Finding) -> Path:

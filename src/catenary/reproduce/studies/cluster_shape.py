@@ -53,8 +53,9 @@ def cluster_shape(settings: Mapping[str, Any], observer: Observer) -> Finding:
                 "share of cases that still rise at the end at 1.001 of it", floor=0.0),
         *(Reading(f"turning points, {name}", float(len(found)), _places(found), floor=0.0)
           for name, found in turns.items()),
-        Reading("fewest turning points, other variances",
-                float(min(len(turns[name]) for name in VARIANCES if name != "v = 1")), "of the two", floor=0.0),
+        Reading("most turning points, other variances",
+                float(max(len(turns[name]) for name in VARIANCES if name != "v = 1")),
+                "turning points of the response, the larger number of the two variances", floor=0.0),
     )  # fmt: skip
     drawn = [(name, [(float(s), float(v / values[-1])) for s, v in zip(at, values, strict=True)])
              for name, values in curves.items()]  # fmt: skip

@@ -19,7 +19,8 @@ from catenary.retrieval.scoring.tree import turns
 
 BATCH_BYTES = 1 << 31
 """Bytes of keys and values that may wait to be continued: 2 GB are ten prompts of 4,600 tokens of SmolLM2-135M in
-float32 (46 kB a token), or eight of 500 tokens of a network with 0.5 MB a token. Continuing copies them once."""
+float32 (46 kB a token), or eight of 500 tokens of a network with 0.5 MB a token. Continuing copies them once for the
+answers, and once more to generate: three times as much is held at the most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,5 +110,5 @@ def _generate(
     for kept, length in ((True, size + wanted.shape[1]), (False, size)):
         numbers = [number for number, right in enumerate(whole) if right is kept]
         if any(rows[number].live for number in numbers):
-            part = some_rows(cache, numbers, length, rows[0].ending.limit)
-            complete(forward, part, [rows[number] for number in numbers])
+            room = rows[0].ending.limit
+            complete(forward, some_rows(cache, numbers, length, room), [rows[number] for number in numbers])

@@ -15,8 +15,9 @@ from catenary.retrieval.scoring.draft import draft
 from catenary.retrieval.scoring.ending import Ending
 from catenary.retrieval.scoring.forward import Forward
 
-FIRST_DRAFT = 4
-"""Tokens guessed at first; twice as many after a guess that was right to its end."""
+FIRST_DRAFT, LONGEST_DRAFT = 4, 16
+"""Tokens guessed at first; twice as many after a guess that was right to its end, up to the second number: a pass holds
+the logits of all of them."""
 
 
 @dataclass(eq=False)
@@ -69,11 +70,11 @@ def complete(forward: Forward, cache: Any, rows: Sequence[Generation]) -> None:
         live = [number for number, row in enumerate(held) if row.live]
         if not live:
             return
-        before = cache_length(cache)
-        if len(live) < len(held):
+        before, one = cache_length(cache), held[live[0]]
+        if 2 * len(live) <= len(held):  # rows that ended are read on until half have, for leaving them out is a copy
             held = [held[number] for number in live]
-            cache = some_rows(cache, live, before, held[0].ending.limit)
-        length = min(length, held[0].ending.limit - len(held[0].made) - 1)
+            cache = some_rows(cache, live, before, one.ending.limit)
+        length = min(length, LONGEST_DRAFT, one.ending.limit - len(one.made) - 1)
         guesses = np.stack([row.guess(length) for row in held])
         read = np.column_stack([np.array([row.made[-1] for row in held]), guesses])
         logits = forward(torch.from_numpy(read).to(device), cache=cache, keep=1 + length)

@@ -11,6 +11,7 @@ import numpy as np
 from catenary.errors import InvalidInput, invalid, unknown
 from catenary.models.extra import torch
 from catenary.models.model import Model
+from catenary.models.rope import changes_with_length
 from catenary.provenance import versions
 from catenary.retrieval.case import Case
 from catenary.retrieval.scoring.alone import logp_alone, score_alone
@@ -99,6 +100,8 @@ class NetworkScorer:
         at = max(range(1, len(order)), key=lambda k: order[k].shared)
         before, last = queries[order[at - 1].rows[0]], queries[order[at].rows[0]]
         module = self.model.module
+        if changes_with_length(module):
+            return "alone", "its rotary frequencies (longrope) change with the length of the sequence"
         try:
             shared = score_cached(module, [before, last], replace(self.ending, limit=1))[1].logp
         except Unforkable as fault:
