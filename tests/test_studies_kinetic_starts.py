@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from catenary import kinetic
 from catenary.reproduce.experiment import read_experiments
 from catenary.reproduce.finding import STUDIES, Finding
-from catenary.reproduce.studies import cluster_shape, noisy_curve
+from catenary.reproduce.studies import cluster_shape, noisy_curve, tilted_start
 from catenary.reproduce.studies.positional_turns import turning_points
 from catenary.study.observer import Silent
 
@@ -21,12 +22,16 @@ def run(name: str, experiment: str, **changes: Any) -> Finding:
     return STUDIES[name](settings, Silent())
 
 
+def _falling(decay: float) -> Callable[[Any], Any]:
+    return lambda x: np.exp(-decay * x)
+
+
 def test_the_shape_of_one_mode_by_a_solver_without_the_closed_form() -> None:
     rng = np.random.default_rng(1)
     seen = []
     for lam, part in [(3.0, 1.1), (0.5, 1.3), *zip(rng.uniform(0.3, 4, 8), rng.uniform(0.1, 0.97, 8), strict=True)]:
         c, beta = part * -2 * math.expm1(-lam), 1.5
-        kernel = kinetic.Weighting(lambda x, lam=lam: np.exp(-lam * x), slope_at_0=-lam)
+        kernel = kinetic.Weighting(_falling(lam), slope_at_0=-lam)
         at = np.concatenate([np.geomspace(1e-3, 0.02, 40), np.linspace(0.02, 1, 400)[1:]])
         values = np.asarray(kinetic.positional_response(at, c=c, kernel=kernel))
         turns = len(turning_points(at, values))
@@ -89,3 +94,30 @@ def test_small_noise_reaches_the_responses() -> None:
     assert seen["gap of the last token's own"].value < 0.02
     assert abs(seen["variance's rise read back"].value - 1) < 0.05
     assert seen["variance's rise read back"].low is not None
+
+
+def test_a_tokens_own_covariance_by_a_sum_over_both_tokens() -> None:
+    system, count = kinetic.Circle(2, 1.0, 2.0), 96
+    found = tilted_start.own_covariance(system, 0.8, 20000, 24, seed=3)
+    angles = 2 * np.pi * np.arange(count) / count
+    first, second = np.meshgrid(angles, angles, indexing="ij")
+    law = tilted_start.density(0.5, first) * tilted_start.density(1.0, second) / count**2
+    end = np.exp(-1j * kinetic.flow(system, np.stack([first, second], axis=-1), 0.8)[..., 1])
+    start = np.exp(1j * second)
+    exact = (law * end * start).sum() - (law * end).sum() * (law * start).sum()
+    error = 4 * found.std() / math.sqrt(found.size)
+    assert abs(found.mean() - exact) < error < 0.02 * abs(exact)
+
+
+def test_a_start_that_is_not_uniform_has_a_limit_of_its_own() -> None:
+    small = {"tokens": [16, 32, 64], "samples": [1500, 1000, 700], "own_samples": [300, 200, 150]}
+    seen = run("tilted-start", "tilted_start", **small)
+    assert seen["exponent of the own correlation"].value < -0.5
+    assert seen["gap of correlations at the largest N"].value < 0.05
+    assert seen["gap of the own correlation at the largest N"].value < 0.02
+    assert seen["gap of the uniform start's closed form"].value > 0.2
+    at = np.array([0.41, 0.77])
+    direct = kinetic.mean_field_correlations(
+        tilted_start.density, tilted_start.wave, sigma0=[*at, *tilted_start._nodes()], lam=2.0, beta=1.0, t=1.0
+    ).fourier([1])[:, 0]
+    np.testing.assert_allclose(tilted_start.between(at, direct[2:]), direct[:2], rtol=1e-6)

@@ -29,6 +29,7 @@ from catenary.reproduce.studies import (
     score_share,
     source_blind,
     spheres,
+    tilted_start,
     trained,
     u_shape,
     untrained,
@@ -39,5 +40,5 @@ __all__ = [
     "dead_zone", "evolution", "feed_forward_shape", "heads_spread", "learned_positions", "learning_rate",
     "mean_field_rate", "near_one_curve", "noisy_curve", "norm_gain", "path_gains", "positional_slope",
     "positional_turns", "printed_sum", "proof_steps", "pure_causal", "rollout_measured", "rollout_published",
-    "rotary_symmetry", "score_share", "source_blind", "spheres", "trained", "u_shape", "untrained",
+    "rotary_symmetry", "score_share", "source_blind", "spheres", "tilted_start", "trained", "u_shape", "untrained",
 ]  # fmt: skip
