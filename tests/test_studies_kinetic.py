@@ -13,7 +13,7 @@ from catenary.errors import InvalidInput
 from catenary.reproduce.experiment import read_experiments
 from catenary.reproduce.finding import STUDIES, Finding
 from catenary.reproduce.rates import power_law
-from catenary.reproduce.studies import closed_form, u_shape
+from catenary.reproduce.studies import closed_form, spheres, u_shape
 from catenary.study.observer import Silent
 
 
@@ -107,3 +107,22 @@ def test_the_sphere_keeps_its_sources_apart() -> None:
     assert seen["last over the lowest"].low is not None
     assert seen["last over the lowest"].value > seen["last over the lowest"].low
     assert len(seen.rows) == 4
+
+
+def test_a_second_valley_is_a_step_against_the_first() -> None:
+    rng = np.random.default_rng(0)
+
+    def reading(*means: float) -> tuple[float, float, float]:
+        found = spheres.one_valley(np.array(means) + 0.05 * rng.standard_normal((4000, len(means))))
+        assert found.low is not None
+        assert found.high is not None
+        return found.low, found.value, found.high
+
+    assert reading(3.0, 2.0, 1.0, 1.5, 2.5)[2] < 0
+    low, value, high = reading(3.0, 1.0, 2.0, 1.5, 2.5)  # falls by .5 behind the lowest
+    assert low < 0.5 < high
+    assert value == pytest.approx(0.5, abs=0.01)
+    assert reading(2.0, 2.4, 1.0, 1.5, 2.5)[1] == pytest.approx(0.4, abs=0.01)  # rises by .4 before it
+    assert reading(2.0, 2.2, 2.4, 1.0, 2.5)[1] == pytest.approx(0.4, abs=0.01)  # in two steps
+    hits = sum(reading(1.0, 1.0, 1.0, 1.0)[0] <= 0 for _ in range(200))
+    assert hits >= 190  # flat: no step is surely there

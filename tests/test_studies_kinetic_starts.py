@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 from catenary import kinetic
 from catenary.reproduce.experiment import read_experiments
 from catenary.reproduce.finding import STUDIES, Finding
-from catenary.reproduce.studies import cluster_shape, noisy_curve, tilted_start
+from catenary.reproduce.studies import cluster_shape, graphon_limit, noisy_curve, tilted_start
 from catenary.reproduce.studies.positional_turns import turning_points
 from catenary.study.observer import Silent
 
@@ -121,3 +122,18 @@ def test_a_start_that_is_not_uniform_has_a_limit_of_its_own() -> None:
         tilted_start.density, tilted_start.wave, sigma0=[*at, *tilted_start._nodes()], lam=2.0, beta=1.0, t=1.0
     ).fourier([1])[:, 0]
     np.testing.assert_allclose(tilted_start.between(at, direct[2:]), direct[:2], rtol=1e-6)
+
+
+def test_weights_are_the_particles_own_and_their_gap_is_the_last_cell() -> None:
+    tokens, lam = 40, 3.0
+    given = graphon_limit.weights(tokens, lam)
+    angles = np.random.default_rng(4).uniform(0, 2 * np.pi, tokens)
+    apart = angles[:, None] - angles
+    pull = (given * -1.5 * np.sin(apart) * np.exp(1.5 * np.cos(apart))).sum(axis=1)
+    np.testing.assert_allclose(pull, kinetic.Circle(tokens, 1.5, lam).drift(angles), atol=1e-12)
+    seen = run("graphon-limit", "graphon_limit", tokens=[100, 200, 400], points=20000, sigmas=[0.25, 0.5])
+    by_hand = 4 / -math.expm1(-1)  # k(1/4, 1/4); the own cell's part of the square is its square over N
+    assert [row[2] for row in seen.rows] == pytest.approx([by_hand / math.sqrt(n) for n in (100, 200, 400)], rel=0.03)
+    assert seen["exponent of the gap"].value == pytest.approx(-1, abs=0.05)
+    assert [row[3] for row in seen.rows] == pytest.approx([100, 200, 400], rel=1e-12)
+    assert [graphon_limit.cell(200, s) for s in (0.1, 0.1001, 1.0)] == [20, 21, 200]

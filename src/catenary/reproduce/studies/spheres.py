@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float64
 
 from catenary.kinetic import Spheres, correlate_on_sphere
 from catenary.page.exhibit import Plate
@@ -40,6 +41,7 @@ def spheres(settings: Mapping[str, Any], observer: Observer) -> Finding:
             Reading(f"{name} over the lowest", rise, f"N Cov at source {at[end]:g} less that at {at[lowest]:g}",
                     rise - 1.96 * error, rise + 1.96 * error)
         )  # fmt: skip
+    readings.append(one_valley(draws))
     points = [
         (s, float(v), float(v - 1.96 * e), float(v + 1.96 * e))
         for s, v, e in zip(found.sigma0, mean, found.stderr, strict=True)
@@ -51,6 +53,25 @@ def spheres(settings: Mapping[str, Any], observer: Observer) -> Finding:
         f"noise {settings['noise']}, t = {settings['t']}, {settings['samples']} prompts, float64",
         tuple(readings), (Plate("profile", chart, caption, caption),), ("sigma0", "value", "low", "high"), points,
     )  # fmt: skip
+
+
+def one_valley(draws: Float64[np.ndarray, "samples sources"]) -> Reading:
+    """The largest step against one valley: up before the lowest source or down behind it, over any distance.
+
+    Relative to the lowest value. The interval is at once for all pairs of sources, by Bonferroni: a profile whose
+    largest step is surely below x has no second valley that is deeper than x.
+    """
+    from scipy.stats import norm
+
+    mean = draws.mean(axis=0)
+    lowest, sources = int(mean.argmin()), range(mean.size)
+    sides = ([k for k in sources if k <= lowest][::-1], [k for k in sources if k >= lowest])
+    pairs = [(near, far) for side in sides for n, near in enumerate(side) for far in side[n + 1 :]]
+    steps = np.array([draws[:, near] - draws[:, far] for near, far in pairs]) / mean[lowest]
+    value, error = steps.mean(axis=1), steps.std(axis=1, ddof=1) / np.sqrt(len(draws))
+    half = float(norm.ppf(1 - 0.025 / len(pairs))) * error
+    return Reading("largest step against one valley", float(value.max()), f"over the lowest value, {len(pairs)} pairs",
+                   float((value - half).max()), float((value + half).max()))  # fmt: skip
 
 
 STUDIES.register("spheres", spheres)
