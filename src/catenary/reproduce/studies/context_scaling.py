@@ -37,7 +37,7 @@ def context_scaling(settings: Mapping[str, Any], observer: Observer) -> Finding:
     paper = [math.exp(cesaro_log_point(n, layers, mixing, 0) - cesaro_log_point(n, layers, mixing, n // 2))
              for n in lengths]  # fmt: skip
     laws = {"paper's law": paper}
-    ends, spreads = {}, {}
+    ends, profiles = {}, {}
     length = int(settings["paper_length"])
     for name, repeats in (("birth law, no repeats", 0.0), ("birth law, as text repeats", TEXT)):
         found = [
@@ -45,7 +45,7 @@ def context_scaling(settings: Mapping[str, Any], observer: Observer) -> Finding:
         ]
         laws[name] = [float(v[0] / v[n // 2]) for v, n in zip(found, lengths, strict=True)]
         ends[name] = float(found[-1][-2] / found[-1][lengths[-1] // 2])
-        spreads[name] = ct.predict(architecture, length=length, repeat_probability=repeats, method="coarse").values
+        profiles[name] = ct.predict(architecture, length=length, repeat_probability=repeats, method="coarse").values
     readings = []
     for name, ratios in laws.items():
         local = math.log(ratios[-1] / ratios[-2]) / math.log(lengths[-1] / lengths[-2])
@@ -61,7 +61,7 @@ def context_scaling(settings: Mapping[str, Any], observer: Observer) -> Finding:
     readings += [Reading(f"{name}, second last over middle", value,
                          f"second last token over the middle one, L = {lengths[-1]}", floor=0.005)
                  for name, value in ends.items()]
-    readings += [reading for name, curve in spreads.items() for reading in peak_over_trough(name, curve)]
+    readings += [reading for name, curve in profiles.items() for reading in peak_over_trough(name, curve)]
     short, measured, spikes, predicted = _networks(settings, observer)
     readings.append(over_networks("networks, exponent in L", slopes(short, np.log(measured)),
                                   f"exponent of first over middle in L, {short[0]} to {short[-1]}, a fit per network"))
