@@ -174,7 +174,8 @@ def test_learned_positions_are_variance() -> None:
 
 
 def test_heads_spread_by_its_own_jacobians() -> None:
-    settings = {"width": 16, "heads": [1, 2, 4], "variances": [1.0], "layers": 1, "length": 8, "nets": 4}
+    settings = {"width": 16, "heads": [1, 2, 4], "variances": [1.0], "layers": 1, "length": 8, "nets": 4,
+                "head_size": 8, "several": 2}  # fmt: skip
     found = run("heads-spread", settings)
     windows, norms = ct.random_windows(8, 1, 0), []
     for seed in range(4):
@@ -187,10 +188,23 @@ def test_heads_spread_by_its_own_jacobians() -> None:
     fewer = [math.log(spread(norms[:k] + norms[k + 1 :])) for k in range(4)]
     assert found.rows[0][2] == pytest.approx(math.exp(4 * math.log(spread(norms)) - 3 * np.mean(fewer)), rel=1e-5)
     assert relative_spread(np.array([[1.0, 4.0], [3.0, 4.0]])) == pytest.approx(math.sqrt(2) / 4)
-    logs = np.log([row[2] for row in found.rows])  # type: ignore[arg-type]
+    logs = np.log([row[2] for row in found.rows[:3]])  # type: ignore[arg-type]
     assert found["exponent at v = 1"].value == pytest.approx(np.polyfit(np.log([1, 2, 4]), logs, 1)[0])
+    logs = np.log([row[2] for row in found.rows[4:]])  # type: ignore[arg-type]
+    assert found["exponent from 2 heads on at v = 1, heads of 8"].value == pytest.approx(np.diff(logs)[0] / math.log(2))
     for row in found.rows:
         assert row[3] < row[2] < row[4]  # type: ignore[operator]
+
+
+def test_heads_of_a_kept_size_are_as_large_together_as_those_that_share_the_width() -> None:
+    """E ||W_V W_O||^2 over all heads is that of one head as wide as the network, whatever their number and size."""
+    whole = small_network(64, 1, 1, std=0.1, seed=0).anatomy.layers[0].self_attn
+    energy = float((whole.o_proj.weight @ whole.v_proj.weight).square().sum())
+    assert energy == pytest.approx(64**3 * 0.1**4, rel=0.1)
+    for count, size in ((2, 64), (8, 32), (4, 8)):
+        part = small_network(64, count, 1, std=0.1, seed=1, head_size=size).anatomy.layers[0].self_attn
+        assert part.v_proj.weight.shape == (count * size, 64)
+        assert float((part.o_proj.weight @ part.v_proj.weight).square().sum()) == pytest.approx(energy, rel=0.15)
 
 
 def test_the_spreads_interval_covers_a_known_spread() -> None:

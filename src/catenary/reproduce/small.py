@@ -15,11 +15,13 @@ from catenary.statistics import Units, interval
 
 
 def small_network(
-    width: int, heads: int, layers: int, *, std: float, seed: int, score_std: float | None = None, wide: float = 2.0
-) -> Any:
+    width: int, heads: int, layers: int, *, std: float, seed: int, score_std: float | None = None, wide: float = 2.0,
+    head_size: int | None = None,
+) -> Any:  # fmt: skip
     """A Llama; ``score_std`` is the std of queries and keys where it is another, ``wide`` the FFN's width over its.
 
-    Its embeddings have std ``std`` as all other weights, as published Llama and Qwen2 networks at birth.
+    Its embeddings have std ``std`` as all other weights, as published Llama and Qwen2 networks at birth. With a
+    ``head_size`` heads do not share the width out: the output matrix is scaled so that attention stays as large.
     """
     import catenary as ct
 
@@ -27,8 +29,11 @@ def small_network(
         "model_type": "llama", "hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads,
         "num_key_value_heads": heads, "intermediate_size": round(wide * width), "vocab_size": 16,
         "initializer_range": std, "max_position_embeddings": 4096, "bos_token_id": 0, "eos_token_id": 0,
-        "pad_token_id": None,
+        "pad_token_id": None, "head_dim": head_size or width // heads,
     }, seed=seed)  # fmt: skip
+    if head_size is not None:
+        for layer in model.anatomy.layers:
+            layer.self_attn.o_proj.weight.data *= math.sqrt(width / (heads * head_size))
     if score_std is not None:
         for layer in model.anatomy.layers:
             for part in (layer.self_attn.q_proj, layer.self_attn.k_proj):

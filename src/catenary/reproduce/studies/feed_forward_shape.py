@@ -13,11 +13,21 @@ import catenary as ct
 from catenary.deviation import wasserstein
 from catenary.page.exhibit import Plate
 from catenary.profile import Profile
-from catenary.reading import Reading
 from catenary.reproduce.drawing import lines
 from catenary.reproduce.finding import STUDIES, Finding
 from catenary.reproduce.small import over_networks, small_network, std_for
+from catenary.reproduce.switched import sizes, switched
 from catenary.study.observer import Observer, counting
+
+SWITCHES = {
+    "change of the first over the middle, linear feed-forward":
+        "dex, paths without it less all paths; the gate opened by one number, as large as before",
+    "change of the first over the middle, linear feed-forward, norms by one number":
+        "dex, the same, and norms divide by one number at all positions",
+    "change at the last token, without, norms as with it":
+        "dex of the shape; the feed-forward dropped, norms still divide by what they did at each position",
+}  # fmt: skip
+"""Readings of the networks with a thing of their blocks switched, and what each is."""
 
 Curve = Float64[np.ndarray, " L"]
 
@@ -30,6 +40,7 @@ def feed_forward_shape(settings: Mapping[str, Any], observer: Observer) -> Findi
     """
     width, length, nets = int(settings["width"]), int(settings["length"]), int(settings["nets"])
     kept: dict[str, list[Curve]] = {"with": [], "without": [], "paths without": []}
+    switches: dict[str, list[float]] = {name: [] for name in SWITCHES}
     with counting(observer, "networks", nets) as progress:
         for seed in range(nets):
             network = small_network(
@@ -45,6 +56,8 @@ def feed_forward_shape(settings: Mapping[str, Any], observer: Observer) -> Findi
                 kept["without"].append(
                     ct.measure_jacobian(network, windows, probes=probes, seed=seed).profile("rms").values
                 )
+            for name, value in _switches(network, windows, probes, seed).items():
+                switches[name].append(value)
             progress(seed + 1, nets)
     curves = {name: np.array(rows) for name, rows in kept.items()}
     middle = slice(round(0.45 * length), round(0.55 * length))
@@ -68,7 +81,8 @@ def feed_forward_shape(settings: Mapping[str, Any], observer: Observer) -> Findi
         ])  # fmt: skip
         readings.append(over_networks(f"paper's law at the last token, {name}", off[:, -1] - np.median(off, axis=1),
                                       "log10 fitted law over network, its median over positions taken off"))
-    readings += [_by_activation(activation, settings) for activation in ("linear", "gelu_new")]
+    for name, changes in switches.items():
+        readings.append(over_networks(name, changes, SWITCHES[name]))
     means = {name: np.exp(np.log(rows).mean(axis=0)) for name, rows in curves.items()}
     chart = lines(
         [(name, [((j + 0.5) / length, float(v / np.median(mean))) for j, v in enumerate(mean)])
@@ -85,26 +99,23 @@ def feed_forward_shape(settings: Mapping[str, Any], observer: Observer) -> Findi
     )  # fmt: skip
 
 
-def _by_activation(activation: str, settings: Mapping[str, Any]) -> Reading:
-    """GPT-2-like networks: a linear feed-forward has the same block at every position, any other has not."""
-    width, length, layers = int(settings["width"]), int(settings["length"]), int(settings["layers"])
-    middle = slice(round(0.45 * length), round(0.55 * length))
-    changes = []
-    for seed in range(int(settings["nets"])):
-        network = ct.load({
-            "model_type": "gpt2", "n_embd": width, "n_layer": layers, "n_head": max(1, width // 64), "vocab_size": 16,
-            "n_inner": round(float(settings["wide"]) * width), "n_positions": length, "activation_function": activation,
-            "initializer_range": std_for(width, float(settings["variance"])), "bos_token_id": 0, "eos_token_id": 0,
-        }, seed=seed)  # fmt: skip
-        sample = ct.measure_paths(
-            network, ct.random_windows(length, int(settings["windows"]), seed), parts=("everything", "no-ffn"),
-            probes=int(settings["probes"]), seed=seed,
-        )
-        logs = [np.log10(sample.profile("rms", part).values) for part in ("everything", "no-ffn")]
-        primacy = [float(log[0] - log[middle].mean()) for log in logs]
-        changes.append(primacy[1] - primacy[0])
-    return over_networks(f"change of the first over the middle, {activation} feed-forward", changes,
-                         "dex, paths without it less all paths, GPT-2-like networks of the same size")
+def _switches(network: Any, windows: ct.Windows, probes: int, seed: int) -> dict[str, float]:
+    """What dropping the feed-forward changes once norms, or norms and gates, no longer depend on the position."""
+    size = int(windows.length)
+    middle = slice(round(0.45 * size), round(0.55 * size))
+    own = sizes(network, windows)
+    paths = {}
+    for name, norms in (("linear", "own"), ("linear, norms by one number", "one")):
+        with switched(network, own, norms=norms, gate="one"):
+            sample = ct.measure_paths(network, windows, parts=("everything", "no-ffn"), probes=probes, seed=seed)
+        whole, without = (sample.profile("rms", part).values for part in ("everything", "no-ffn"))
+        paths[name] = np.log10(without / whole)
+    before = ct.measure_jacobian(network, windows, probes=probes, seed=seed).profile("rms").values
+    with without_feed_forward(network), switched(network, own, norms="by position"):
+        after = ct.measure_jacobian(network, windows, probes=probes, seed=seed).profile("rms").values
+    ratio = np.log10(after / before)
+    values = (*(path[0] - path[middle].mean() for path in paths.values()), ratio[-1] - np.median(ratio))
+    return dict(zip(SWITCHES, map(float, values), strict=True))
 
 
 @contextmanager

@@ -22,25 +22,33 @@ Norms = Float64[np.ndarray, "net L"]
 def heads_spread(settings: Mapping[str, Any], observer: Observer) -> Finding:
     """Relative standard deviation of ||J_j|| over networks, mean over positions but the last, exact Jacobians.
 
-    Settings: ``width``, ``heads`` (several), ``variances`` (of a logit), ``layers``, ``length``, ``nets``. All weights
-    but queries and keys have the std of logit variance .1, so that only attention differs. A network of one seed has
-    the same matrices at every number of heads; the jackknife leaves it out of all of them at once.
+    Settings: ``width``, ``heads`` (several), ``variances`` (of a logit), ``head_size``, ``several``, ``layers``,
+    ``length``, ``nets``. Heads share the width out, and once more, at the last of the variances, each has
+    ``head_size``. All weights but queries and keys have the std of logit variance .1, so that only attention differs.
+    A network of one seed has the same matrices at every number of heads that share the width; the jackknife leaves it
+    out of all of them at once. a + b/heads and a second exponent are fitted from ``several`` heads on: the spread of
+    one head is as large as the norm itself, where a root does not follow the sum it is taken of.
     """
     width, heads, nets = int(settings["width"]), list(map(int, settings["heads"])), int(settings["nets"])
     windows, std = ct.random_windows(int(settings["length"]), 1, 0), std_for(width, 0.1)
+    variances, size = list(map(float, settings["variances"])), int(settings["head_size"])
+    arms: list[tuple[float, int | None]] = [*((v, None) for v in variances), (variances[-1], size)]
     readings: list[Reading] = []
-    rows: list[tuple[float, int, float, float, float]] = []
+    rows: list[tuple[str, int, float, float, float]] = []
     curves: list[tuple[str, list[Point]]] = []
-    variances = list(map(float, settings["variances"]))
-    with counting(observer, "networks", len(variances) * len(heads) * nets) as progress:
+    start = heads.index(int(settings["several"]))
+    design = np.linalg.pinv(np.stack([np.ones(len(heads) - start), 1 / np.array(heads[start:])], axis=1))
+    with counting(observer, "networks", len(arms) * len(heads) * nets) as progress:
         done = 0
-        for variance in variances:
-            logs, squares = [], []
+        for variance, kept in arms:
+            arm = f"v = {variance:g}" + ("" if kept is None else f", heads of {kept}")
+            logs, squares, points = [], [], list[Point]()
             for count in heads:
                 norms = []
                 for seed in range(nets):
                     network = small_network(
-                        width, count, int(settings["layers"]), std=std, seed=seed, score_std=std_for(width, variance)
+                        width, count, int(settings["layers"]), std=std, seed=seed, score_std=std_for(width, variance),
+                        head_size=kept,
                     )
                     energy = ct.measure_jacobian(network, windows, method="exact").energy[0, 0, 0, 0, 0, :-1]
                     norms.append(np.sqrt(energy))
@@ -50,23 +58,28 @@ def heads_spread(settings: Mapping[str, Any], observer: Observer) -> Finding:
                 squares.append(pseudo_values(np.array(norms), lambda x: relative_spread(x) ** 2))
                 mean = over_networks("ln spread", logs[-1], "")
                 value, low, high = np.exp(np.array([mean.value, mean.low, mean.high], dtype=np.float64))
-                rows.append((variance, count, float(value), float(low), float(high)))
-            readings.append(over_networks(f"exponent at v = {variance:g}", slopes(heads, np.array(logs)),
+                rows.append((arm, count, float(value), float(low), float(high)))
+                points.append((float(count), *rows[-1][2:]))
+            readings.append(over_networks(f"exponent at {arm}", slopes(heads, np.array(logs)),
                                           "exponent of the relative spread against the number of heads"))
-            design = np.linalg.pinv(np.stack([np.ones(len(heads)), 1 / np.array(heads)], axis=1))
+            readings.append(over_networks(f"exponent from {heads[start]} heads on at {arm}",
+                                          slopes(heads[start:], np.array(logs[start:])), "the same of fewer points"))
             for name, part, formula in zip(("left by any number of heads", "over the number of heads"),
-                                           design @ np.array(squares), "ab", strict=True):
-                readings.append(over_networks(f"{name} at v = {variance:g}", part,
-                                              f"{formula} of the squared relative spread a + b/heads"))
-            curves.append((f"v = {variance:g}", [(float(r[1]), *r[2:]) for r in rows if r[0] == variance]))
+                                           design @ np.array(squares[start:]), "ab", strict=True):
+                readings.append(over_networks(
+                    f"{name} at {arm}", part,
+                    f"{formula} of the squared relative spread a + b/heads, from {heads[start]} heads on",
+                ))  # fmt: skip
+            curves.append((arm, points))
     first = float(rows[0][2])
     curves.append(("claimed", [(float(h), first * (heads[0] / h) ** 0.5) for h in heads]))
     chart = lines(curves, x="heads", y="relative spread over networks", log_x=True, log_y=True)
     caption = f"Relative spread of the Jacobian norm over {nets} networks of width {width}, 95 % bands."
     return Finding(
-        f"Llama-like, width {width}, {settings['layers']} layers, heads {heads}, logit variance {variances}, L = "
-        f"{settings['length']}, {nets} networks, one window of random vectors, exact Jacobians, float32",
-        tuple(readings), (Plate("spread", chart, caption, caption),), ("v", "heads", "spread", "low", "high"), rows,
+        f"Llama-like, width {width}, {settings['layers']} layers, heads {heads}, logit variance {variances}, heads "
+        f"that share the width or of {size}, L = {settings['length']}, {nets} networks, one window of random vectors, "
+        "exact Jacobians, float32",
+        tuple(readings), (Plate("spread", chart, caption, caption),), ("arm", "heads", "spread", "low", "high"), rows,
     )  # fmt: skip
 
 
