@@ -304,3 +304,27 @@ def test_attention_that_the_data_chooses_is_predicted_as_far_as_it_sees_all() ->
     assert ct.predict(architecture, length=256).length == 256
     with pytest.raises(NotApplicable, match="length must be at most 256"):
         ct.predict(architecture, length=257)
+
+
+def test_a_law_takes_one_blas_thread_and_gives_the_rest_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    seen: list[int] = []
+    law = THEORIES["birth"]
+
+    def threads() -> int:
+        return max(part["num_threads"] for part in threadpool_info() if part["user_api"] == "blas")
+
+    class Watched:
+        def predict(self, *arguments: object) -> object:
+            seen.append(threads())
+            return law.predict(*arguments)
+
+    monkeypatch.setitem(THEORIES._entries, "birth", Watched())
+    architecture, rows = ct.read_config("preset:toy"), np.tile(np.arange(16), (3, 1))
+    rows[1, 5], rows[2, 9] = 0, 0
+    with threadpool_limits(2, "blas"):
+        ct.predict(architecture, length=16, ids=rows)
+        ct.predict(architecture, length=16)
+        assert threads() == 2
+    assert seen == [1, 1, 1, 1]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int64
+from threadpoolctl import threadpool_limits
 
 import catenary
 from catenary.architecture import Architecture
@@ -27,6 +28,10 @@ from catenary.theory.theories import THEORIES
 
 LONGEST = 1 << 24
 """Largest length: beyond it a curve of one number per position is no longer a small array."""
+
+ONE_THREAD = (1, "blas")
+"""A law is many small products, which more threads make a tenth faster on idle cores, and many times slower where a
+core has other work: a thread of BLAS waits for the others in a loop. Windows have a worker each."""
 
 
 def predict(
@@ -75,14 +80,15 @@ def predict(
         raise invalid("repeat_probability", "must be in [0, 1)", repeat_probability)
     law = THEORIES[theory]
     if ids is None:
-        profile = law.predict(architecture, length, TokenLaw(None, float(repeat_probability)), options)
+        with threadpool_limits(*ONE_THREAD):
+            profile = law.predict(architecture, length, TokenLaw(None, float(repeat_probability)), options)
         return _stamped(profile, {})
     if repeat_probability:
         raise invalid("repeat_probability", "must be left out where ids are given", repeat_probability)
     windows = _windows(ids, length)
     # Only which positions hold equal ids matters, so windows with one pattern are predicted once.
     patterns, counts = np.unique([_pattern(row) for row in windows], axis=0, return_counts=True)
-    with ThreadPoolExecutor(min(len(patterns), os.cpu_count() or 1)) as pool:
+    with threadpool_limits(*ONE_THREAD), ThreadPoolExecutor(min(len(patterns), os.cpu_count() or 1)) as pool:
         parts = list(pool.map(lambda ids: law.predict(architecture, length, TokenLaw(ids), options), patterns))
     energy = np.average([part.values**2 for part in parts], axis=0, weights=counts)
     most_repeated = min(range(len(parts)), key=lambda k: np.unique(patterns[k]).size)
