@@ -213,6 +213,18 @@ def test_the_verb_lists_runs_and_checks(tmp_path: Path) -> None:
     assert "agrees with" in ran.output
 
 
+def test_several_papers_are_run_by_one_command(tmp_path: Path) -> None:
+    runner = CliRunner()
+    shown = runner.invoke(app, ["reproduce", "2605.09213", "2602.16837", "--list"])
+    assert shown.exit_code == 0
+    assert shown.output.index("mean_field_rate:") < shown.output.index("published_strengths:")
+    assert shown.output.count("not_here:") == 2  # both papers have one of that name
+    mixed = runner.invoke(app, ["reproduce", "2603.10123", "2605.09213", "--figure", "2", "--out", str(tmp_path)])
+    assert "PAPER must be one where --experiment, --figure or --claim" in str(mixed.exception)
+    unknown = runner.invoke(app, ["reproduce", "2603.10123", "2605.0921", "--list"])
+    assert "2605.0921" in str(unknown.exception)
+
+
 @pytest.mark.parametrize(
     ("earlier", "later"),
     [

@@ -18,10 +18,11 @@ from catenary.cli.terminal import observing, print_json
 - `catenary reproduce 2603.10123 --list`
 - `catenary reproduce 2603.10123 --claim discrete-formula`
 - `catenary reproduce 2603.10123 --figure 2 --out out/reproduce`
+- `catenary reproduce 2603.10123 2605.09213 2602.16837 --jobs 2`
 """
 )
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="2603.10123, 2605.09213 or 2602.16837.")],
+    papers: Annotated[list[str], typer.Argument(metavar="PAPER...", help="2603.10123, 2605.09213 or 2602.16837.")],
     experiment: Annotated[
         list[str] | None, typer.Option("--experiment", help="Run this one only; may be given again.")
     ] = None,
@@ -37,17 +38,24 @@ def reproduce(
     json: options.JSON = False,
     quiet: options.QUIET = False,
 ) -> None:
-    """Rerun a paper's experiments, and say claim by claim whether it replicates, differs and why, or is not testable.
+    """Rerun papers' experiments, and say claim by claim whether it replicates, differs and why, or is not testable.
 
     What is finished in --out at the same settings is kept, so a run that was killed goes on where it stopped.
     """
-    from catenary.errors import InvalidInput
+    from catenary.errors import InvalidInput, invalid
     from catenary.reproduce.experiment import read_experiments
     from catenary.reproduce.ledger import explained, rows_of
     from catenary.reproduce.result import disagreements, read_result, result_file
     from catenary.reproduce.run import chosen, run_experiments
 
-    wanted = chosen(read_experiments(paper), names=experiment or (), figure=figure, claim=claim)
+    if len(papers) > 1 and (experiment or figure or claim):
+        raise invalid("PAPER", "must be one where --experiment, --figure or --claim asks for a part of it",
+                      ", ".join(papers))  # fmt: skip
+    asked = {
+        paper: chosen(read_experiments(paper), names=experiment or (), figure=figure, claim=claim)
+        for paper in dict.fromkeys(papers)
+    }
+    wanted = [entry for entries in asked.values() for entry in entries]
     if listing:
         for entry in wanted:
             price = f"{entry.cost or 'nothing to run'}" + (f"; full size: {entry.full['cost']}" if entry.full else "")
@@ -57,7 +65,10 @@ def reproduce(
         return
     with observing(quiet) as observer:
         run_experiments(wanted, out, full=full, observer=observer, jobs=jobs)
-    rows = [row for row in rows_of({entry.name: entry for entry in wanted}, out) if claim in ("", row.claim.id)]
+    rows = [
+        row for entries in asked.values() for row in rows_of({entry.name: entry for entry in entries}, out)
+        if claim in ("", row.claim.id)
+    ]  # fmt: skip
     if json:
         print_json({
             row.claim.id: {"where": row.claim.where, "claim": row.claim.claim, "verdict": row.verdict,
@@ -70,7 +81,8 @@ def reproduce(
             typer.echo(f"{row.claim.id}: {row.verdict}{shown}")
             if claim:
                 typer.echo(explained(row))
-        typer.echo(f"results: {out / paper}")
+        for paper in asked:
+            typer.echo(f"results: {out / paper}")
     if check is not None:
         said = []
         for entry in wanted:

@@ -1,4 +1,4 @@
-"""Run: the experiments of a paper one after the other; what is finished at the same settings is not run again."""
+"""Run: the experiments of papers one after the other; what is finished at the same settings is not run again."""
 
 from __future__ import annotations
 
