@@ -15,6 +15,7 @@ from catenary.reproduce.studies import (
     learned_positions,
     learning_rate,
     mean_field_rate,
+    monotone_content,
     near_one_curve,
     noisy_curve,
     norm_gain,
@@ -24,6 +25,7 @@ from catenary.reproduce.studies import (
     printed_sum,
     proof_steps,
     pure_causal,
+    rollout_ladder,
     rollout_measured,
     rollout_published,
     rotary_symmetry,
@@ -39,8 +41,8 @@ from catenary.reproduce.studies import (
 __all__ = [
     "closed_form", "cluster_shape", "content_at_birth", "context_scaling", "continuous_limit", "correlation_rate",
     "dead_zone", "evolution", "feed_forward_shape", "graphon_limit", "heads_spread", "learned_positions",
-    "learning_rate", "mean_field_rate", "near_one_curve", "noisy_curve", "norm_gain", "path_gains",
-    "positional_slope", "positional_turns", "printed_sum", "proof_steps", "pure_causal", "rollout_measured",
-    "rollout_published", "rotary_symmetry", "score_share", "source_blind", "spheres", "tilted_start", "trained",
-    "u_shape", "untrained",
+    "learning_rate", "mean_field_rate", "monotone_content", "near_one_curve", "noisy_curve", "norm_gain",
+    "path_gains", "positional_slope", "positional_turns", "printed_sum", "proof_steps", "pure_causal",
+    "rollout_ladder", "rollout_measured", "rollout_published", "rotary_symmetry", "score_share", "source_blind",
+    "spheres", "tilted_start", "trained", "u_shape", "untrained",
 ]  # fmt: skip

@@ -46,7 +46,7 @@ def rollout_measured(settings: Mapping[str, Any], observer: Observer) -> Finding
 
     network = ct.load(demo_path(str(settings["model"])), weights="pretrained", dtype=str(settings["dtype"]),
                       device=str(settings["device"]))  # fmt: skip
-    windows = _windows(settings, network)
+    windows = windows_of(settings, network)
     length = windows.ids.shape[1]
     strengths = np.array(measure_strengths(network, windows).values())
     content = measure_content(network, windows).diagonal
@@ -85,7 +85,8 @@ def rollout_measured(settings: Mapping[str, Any], observer: Observer) -> Finding
     )  # fmt: skip
 
 
-def _windows(settings: Mapping[str, Any], network: Any) -> Windows:
+def windows_of(settings: Mapping[str, Any], network: Any) -> Windows:
+    """The windows that a study's settings ask for."""
     from catenary.text.documents import read_documents
     from catenary.text.vanilla import vanilla_windows
 
@@ -135,10 +136,10 @@ def _figures(
     """
     groups = {**rolled, **prior}
     for kind, target in measured.items():
-        yield drawn_together(f"share of the first, {kind}", [target], lambda t, k=kind: _share(_average(k, t)),
+        yield drawn_together(f"share of the first, {kind}", [target], lambda t, k=kind: share(average(k, t)),
                              f"first token's share of the measured {kind}", low=0.0, high=1.0)  # fmt: skip
-        yield _halves(f"spearman of halves, {kind}", target, kind, spearman)
-        halves = _halves(f"spearman of halves, {kind}, binned", target, kind, _binned)
+        yield halves_of(f"spearman of halves, {kind}", target, kind, spearman)
+        halves = halves_of(f"spearman of halves, {kind}, binned", target, kind, binned)
         yield halves
         for name, rows in groups.items():
             for figure in ("spearman", "wasserstein"):
@@ -148,7 +149,7 @@ def _figures(
             yield _against(f"wasserstein, {name}, {kind}, behind the first", rows, target, kind, "wasserstein", 1)
             found = drawn_together(
                 f"spearman, {name}, {kind}, binned", [rows, target],
-                lambda r, t, k=kind: _binned(r.mean(axis=0), _average(k, t)),
+                lambda r, t, k=kind: binned(r.mean(axis=0), average(k, t)),
                 f"rank correlation of log-means of {BIN} tokens with those of the measured {kind}",
                 high=1.0, draws=DRAWS,
             )  # fmt: skip
@@ -165,7 +166,7 @@ def _figures(
                 "W1 without it less W1 with it", draws=DRAWS,
             )  # fmt: skip
     for name, rows in groups.items():
-        yield drawn_together(f"share of the first, {name}", [rows], lambda r: _share(r.mean(axis=0)),
+        yield drawn_together(f"share of the first, {name}", [rows], lambda r: share(r.mean(axis=0)),
                              "first token's share of the row", low=0.0, high=1.0)  # fmt: skip
 
 
@@ -178,15 +179,15 @@ def _against(name: str, rows: Curves, target: Curves, kind: str, figure: str, be
 
 
 def _figure(figure: str, rows: Curves, target: Curves, kind: str, behind: int = 0) -> float:
-    found = published_figures(rows.mean(axis=0)[behind:], _average(kind, target)[behind:])
+    found = published_figures(rows.mean(axis=0)[behind:], average(kind, target)[behind:])
     return float(getattr(found, figure))
 
 
-def _halves(name: str, curves: Curves, kind: str, formula: Callable[[Any, Any], float]) -> Reading:
+def halves_of(name: str, curves: Curves, kind: str, formula: Callable[[Any, Any], float]) -> Reading:
     """What one half of the windows scores against the other: mean over 32 splits, its scatter the interval."""
     rng, half = np.random.default_rng(0), len(curves) // 2
     splits = [rng.permutation(len(curves)) for _ in range(32)]
-    scores = [formula(_average(kind, curves[p[:half]]), _average(kind, curves[p[half:]])) for p in splits]
+    scores = [formula(average(kind, curves[p[:half]]), average(kind, curves[p[half:]])) for p in splits]
     low, high = np.quantile(scores, [0.025, 0.975])
     return Reading(name, float(np.mean(scores)), f"half of the windows against the other, measured {kind}, 32 splits",
                    float(low), float(high))  # fmt: skip
@@ -210,17 +211,19 @@ def over_ceiling(reading: Reading, halves: Reading) -> Reading:
     )  # fmt: skip
 
 
-def _binned(a: Any, b: Any) -> float:
+def binned(a: Any, b: Any) -> float:
     """Rank correlation of log-means of ``BIN`` tokens, counted from the end."""
     logs = [np.log(row[len(row) % BIN :]).reshape(-1, BIN).mean(axis=1) for row in (a, b)]
     return spearman(*logs)
 
 
-def _average(kind: str, curves: Curves) -> Any:
+def average(kind: str, curves: Curves) -> Any:
+    """Mean of influences, log-mean of Jacobian norms."""
     return curves.mean(axis=0) if kind == "influence" else np.exp(np.log(curves).mean(axis=0))
 
 
-def _share(row: Any) -> float:
+def share(row: Any) -> float:
+    """The first token's."""
     return float(row[0] / row.sum())
 
 
