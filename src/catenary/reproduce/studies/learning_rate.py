@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -14,7 +11,7 @@ import numpy as np
 from catenary.page.exhibit import Plate
 from catenary.reproduce.drawing import lines
 from catenary.reproduce.finding import STUDIES, Finding
-from catenary.study.config import study_config
+from catenary.reproduce.pupils import learning_config
 from catenary.study.learning import Assignment, learn_by_position
 from catenary.study.observer import Observer
 
@@ -25,16 +22,7 @@ def learning_rate(settings: Mapping[str, Any], observer: Observer) -> Finding:
     Settings: ``task`` (lookup or place), ``network`` (a config) or ``model``, ``length``, ``seeds`` (two or more),
     ``most`` (updates), ``bin``, ``stride``. Intervals are Student's over seeds, each another network.
     """
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        model = str(settings.get("model", ""))
-        if not model:
-            network = dict(settings["network"])
-            home = folder / f"{network['model_type']}-like"
-            home.mkdir()
-            (home / "config.json").write_text(json.dumps(network), encoding="utf-8")
-            model = str(home)
-        config = study_config({"model": model, "length": int(settings["length"]), "seed": 0})
+    with learning_config(settings) as (config, folder):
         assignment = Assignment(
             task=str(settings["task"]), seeds=int(settings["seeds"]), most=int(settings["most"]),
             bin=int(settings["bin"]), stride=int(settings["stride"]),
