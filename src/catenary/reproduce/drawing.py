@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from jaxtyping import Float64
+
 from catenary.charts import Spec, banded_lines, colour_by, framed, round_values
 from catenary.drawing import PALETTE, digits
 from catenary.errors import invalid
@@ -44,3 +47,11 @@ def lines(
 def _axis(field: str, title: str, log: bool) -> Spec:
     scale: Spec = {"type": "log", "nice": False, "padding": 8} if log else {"zero": False, "nice": False}
     return {"field": field, "type": "quantitative", "title": title + (" (log)" if log else ""), "scale": scale}
+
+
+def from_the_end(values: Float64[np.ndarray, " L"]) -> list[Point]:
+    """A hundred positions at most, counted from the last, over the curve's own median."""
+    size = len(values)
+    taken = np.unique(np.round(np.geomspace(1, size, 100)).astype(int))
+    middle = float(np.median(values))
+    return [(float(k), float(values[size - k] / middle)) for k in taken]

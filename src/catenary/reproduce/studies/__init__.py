@@ -20,6 +20,7 @@ from catenary.reproduce.studies import (
     near_one_curve,
     noisy_curve,
     norm_gain,
+    output_scale,
     path_gains,
     positional_slope,
     positional_turns,
@@ -43,7 +44,7 @@ __all__ = [
     "closed_form", "cluster_shape", "content_at_birth", "context_scaling", "continuous_limit", "correlation_rate",
     "dead_zone", "evolution", "feed_forward_shape", "graphon_limit", "heads_spread", "learned_positions",
     "learning_causes", "learning_rate", "mean_field_rate", "monotone_content", "near_one_curve", "noisy_curve",
-    "norm_gain", "path_gains", "positional_slope", "positional_turns", "printed_sum", "proof_steps",
+    "norm_gain", "output_scale", "path_gains", "positional_slope", "positional_turns", "printed_sum", "proof_steps",
     "pure_causal", "rollout_ladder", "rollout_measured", "rollout_published", "rotary_symmetry", "score_share",
     "source_blind", "spheres", "tilted_start", "trained", "u_shape", "untrained",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from catenary.deviation import between_halves, spearman, wasserstein
 from catenary.page.exhibit import Plate
 from catenary.profile import Profile
 from catenary.reading import Reading
-from catenary.reproduce.drawing import lines
+from catenary.reproduce.drawing import from_the_end, lines
 from catenary.reproduce.finding import STUDIES, Finding
 from catenary.reproduce.small import resampled
 from catenary.sample import Sample
@@ -65,7 +65,7 @@ def untrained(settings: Mapping[str, Any], observer: Observer) -> Finding:
     readings = (*_shape(seen), *_fits(seen, curves), *_coding(seen, bare))
     shown = {"measured": profile, "without position coding": bare.profile("rms"), **curves}
     chart = lines(
-        [(name, _points(curve, profile)) for name, curve in shown.items()],
+        [(name, from_the_end(curve.values)) for name, curve in shown.items()],
         x="position from the end, L - j + 1", y="influence over its middle", log_x=True, log_y=True,
     )  # fmt: skip
     caption = f"{name} at birth, {count} windows, and the curves held against it; the paper's mixing {mixing:.3g}."
@@ -147,13 +147,7 @@ def _fits(seen: Sample, curves: Mapping[str, Profile]) -> Iterator[Reading]:
             lambda c, law=law: np.array([spearman(_bins(law[None])[0], row) for row in _bins(c)]),
             f"rank correlation of log-means of {BIN} tokens, both ends apart", high=1.0,
         )  # fmt: skip
-        for end, index in (("first", 0), ("last", -1)):
-            yield resampled(
-                f"{end} token, {name}", seen,
-                lambda c, law=law, index=index: _log(law[index] / c[:, index])
-                - np.median(_log(law / c), axis=1),
-                "log10 curve over measured, its median over positions taken off",
-            )  # fmt: skip
+        yield from end_errors(name, law, seen)
     blind = spearman(curves["paper"].values, seen.profile("rms").values)
     plain = spearman(curves["1/j"].values, seen.profile("rms").values)
     yield resampled(
@@ -165,6 +159,16 @@ def _fits(seen: Sample, curves: Mapping[str, Profile]) -> Iterator[Reading]:
                   floor=RANKS_ROUNDED)  # fmt: skip
     yield Reading("W1 of halves", halves.w1, "half of the windows against the other half, over sqrt 2",
                   floor=DISTANCE_ROUNDED)  # fmt: skip
+
+
+def end_errors(name: str, law: Float64[np.ndarray, " L"], seen: Sample) -> Iterator[Reading]:
+    """How far a curve is off at the first and at the last token."""
+    for end, index in (("first", 0), ("last", -1)):
+        yield resampled(
+            f"{end} token, {name}", seen,
+            lambda c, index=index: _log(law[index] / c[:, index]) - np.median(_log(law / c), axis=1),
+            "log10 curve over measured, its median over positions taken off",
+        )  # fmt: skip
 
 
 def _coding(seen: Sample, bare: Sample) -> Iterator[Reading]:
@@ -202,14 +206,6 @@ def _bins(curves: Curves) -> Float64[np.ndarray, "r m"]:
 
 def _log(values: Any) -> Any:
     return np.log10(values)
-
-
-def _points(curve: Profile, measured: Profile) -> list[tuple[float, float]]:
-    """A hundred positions at most, over the curve's own middle."""
-    size = len(curve)
-    taken = np.unique(np.round(np.geomspace(1, size, 100)).astype(int))
-    middle = float(np.median(curve.values))
-    return [(float(k), float(curve.values[size - k] / middle)) for k in taken]
 
 
 STUDIES.register("untrained", untrained)
