@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -211,6 +212,29 @@ def test_the_verb_lists_runs_and_checks(tmp_path: Path) -> None:
     assert "asked: " in ran.output
     assert "discrete-formula-in-float64" not in ran.output  # another claim of the same experiment
     assert "agrees with" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("cost", "seconds"), [("15 s", 15), ("18 min of one core", 1080), ("2 h", 7200), ("nothing", 0), ("", 0)]
+)
+def test_a_stated_cost_is_a_time(cost: str, seconds: float) -> None:
+    experiment = next(iter(read_experiments("2605.09213").values()))
+    assert replace(experiment, cost=cost).seconds == seconds
+
+
+def test_the_longest_runs_first_where_several_run_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import joblib
+
+    started: list[str] = []
+
+    def parallel(**_: object) -> Any:
+        return lambda tasks: (started.append(task[1][0].name) or (task[1][0].name, 0.0) for task in tasks)
+
+    monkeypatch.setattr(joblib, "Parallel", parallel)
+    experiments = read_experiments("2605.09213").values()
+    run_experiments(experiments, tmp_path, jobs=2)
+    times = {experiment.name: experiment.seconds for experiment in experiments}
+    assert [times[name] for name in started] == sorted((times[e.name] for e in experiments if e.study), reverse=True)
 
 
 def test_several_papers_are_run_by_one_command(tmp_path: Path) -> None:

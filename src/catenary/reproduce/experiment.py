@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,6 +45,12 @@ class Experiment:
     settings: Mapping[str, Any]
     full: Mapping[str, Any]
     claims: tuple[Claim, ...]
+
+    @property
+    def seconds(self) -> float:
+        """What ``cost`` says, 0 where it names no time."""
+        stated = re.match(r"(\d+) (s|min|h)", self.cost)
+        return 0.0 if stated is None else float(stated[1]) * {"s": 1, "min": 60, "h": 3600}[stated[2]]
 
     def at(self, *, full: bool) -> dict[str, Any]:
         """The settings at CPU or full size; raises ``InvalidInput`` where there is no full size."""

@@ -47,7 +47,7 @@ def run_experiments(
     """Run what is not finished in ``out`` at these settings; the files of all that have something to run.
 
     Each experiment is written whole when it ends, so a killed run loses what is in flight and resumes behind the rest.
-    With ``jobs`` > 1 as many run at once, each in a process of its own with one thread, and tell no progress within;
+    With ``jobs`` > 1 as many run at once, the longest first so that none is left alone at the end, each in a process of its own with one thread, and tell no progress within;
     the numbers are the same.
 
     Raises:
@@ -82,7 +82,8 @@ def _at_once(experiments: Sequence[Experiment], out: Path, full: bool, told: Obs
         # A process that a large network has left large is replaced by a new one, which joblib warns of.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
         parallel = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
-        tasks = (delayed(_named)(experiment, out, full) for experiment in experiments)
+        longest_first = sorted(experiments, key=lambda experiment: -experiment.seconds)
+        tasks = (delayed(_named)(experiment, out, full) for experiment in longest_first)
         with closing(parallel(tasks)) as results:
             for name, seconds in results:
                 told.say(f"{name}: finished in {seconds:.0f} s")
