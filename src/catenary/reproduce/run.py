@@ -47,8 +47,8 @@ def run_experiments(
     """Run what is not finished in ``out`` at these settings; the files of all that have something to run.
 
     Each experiment is written whole when it ends, so a killed run loses what is in flight and resumes behind the rest.
-    With ``jobs`` > 1 as many run at once, the longest first so that none is left alone at the end, each in a process of its own with one thread, and tell no progress within;
-    the numbers are the same.
+    With ``jobs`` > 1 as many run at once, the longest first so that none is left alone at the end, each in a process
+    of its own with one thread, and tell no progress within; the numbers are the same.
 
     Raises:
         InvalidInput: ``jobs`` below 1.
