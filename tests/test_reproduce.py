@@ -243,10 +243,36 @@ def test_several_papers_are_run_by_one_command(tmp_path: Path) -> None:
     assert shown.exit_code == 0
     assert shown.output.index("mean_field_rate:") < shown.output.index("published_strengths:")
     assert shown.output.count("not_here:") == 2  # both papers have one of that name
-    mixed = runner.invoke(app, ["reproduce", "2603.10123", "2605.09213", "--figure", "2", "--out", str(tmp_path)])
-    assert "PAPER must be one where --experiment, --figure or --claim" in str(mixed.exception)
     unknown = runner.invoke(app, ["reproduce", "2603.10123", "2605.0921", "--list"])
     assert "2605.0921" in str(unknown.exception)
+    everything = runner.invoke(app, ["reproduce", "--list"])
+    assert all(f"{name}:" in everything.output for name in ("discrete-formula", "mean_field_rate", "rollout_ladder"))
+    one = runner.invoke(app, ["reproduce", "--claim", "discrete-formula", "--list"])  # an id is enough
+    assert one.output.count("\n") < everything.output.count("\n") / 10
+
+
+def test_what_cannot_be_checked_or_chosen_is_said_before_anything_runs(tmp_path: Path) -> None:
+    runner = CliRunner()
+    base = ["reproduce", "2603.10123", "--out", str(tmp_path)]
+    for more, words in (
+        (["--claim", "discrete-formula", "--check", str(tmp_path / "nowhere")], "--check must be a folder"),
+        (["--claim", "discrete-formula", "--experiment", "dead_zone"], "must leave an experiment that has all of them"),
+        (["--figure", "99"], "figure must be one of 1"),
+        (["--jobs", "0"], "greater than or equal to 1"),
+    ):
+        ran = runner.invoke(app, base + more)
+        assert ran.exit_code != 0
+        assert words in str(ran.exception) + ran.output
+        assert not list(tmp_path.iterdir())
+    ran = runner.invoke(app, ["reproduce", "2602.16837", "--figure", "1"])
+    assert "is for papers with figures" in str(ran.exception)
+
+
+def test_json_stays_json_beside_a_check(tmp_path: Path) -> None:
+    asked = ["reproduce", "--claim", "discrete-formula", "--out", str(tmp_path), "--check", str(LEDGER), "--json", "-q"]
+    ran = CliRunner().invoke(app, asked)
+    assert json.loads(ran.stdout)["discrete-formula"]["verdict"] == "replicates"
+    assert "agrees with" in ran.stderr
 
 
 @pytest.mark.parametrize(

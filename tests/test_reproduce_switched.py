@@ -36,6 +36,14 @@ def test_norms_by_position_leave_a_windows_stream_as_it_is() -> None:
         assert other.gates[index] == pytest.approx(np.full(LENGTH, np.sqrt(np.mean(own.gates[index] ** 2))), rel=1e-6)
 
 
+def test_the_norms_of_one_branch_are_switched_alone() -> None:
+    network, windows = made()
+    layer = network.anatomy.layers[0]  # type: ignore[attr-defined]
+    with switched(network, sizes(network, windows), norms="one", of=("post_attention_layernorm",)):
+        assert "Divide" in type(layer.post_attention_layernorm).__name__
+        assert "Divide" not in type(layer.input_layernorm).__name__
+
+
 def test_the_first_norm_divides_by_the_size_of_what_is_fed() -> None:
     network, windows = made()
     own = sizes(network, windows)

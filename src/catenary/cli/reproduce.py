@@ -18,11 +18,13 @@ from catenary.cli.terminal import observing, print_json
 - `catenary reproduce 2603.10123 --list`
 - `catenary reproduce 2603.10123 --claim discrete-formula`
 - `catenary reproduce 2603.10123 --figure 2 --out out/reproduce`
-- `catenary reproduce 2603.10123 2605.09213 2602.16837 --jobs 2`
+- `catenary reproduce --jobs 2`
 """
 )
 def reproduce(
-    papers: Annotated[list[str], typer.Argument(metavar="PAPER...", help="2603.10123, 2605.09213 or 2602.16837.")],
+    papers: Annotated[
+        list[str] | None, typer.Argument(metavar="PAPER", help="2603.10123, 2605.09213, 2602.16837; default all.")
+    ] = None,
     experiment: Annotated[
         list[str] | None, typer.Option("--experiment", help="Run this one only; may be given again.")
     ] = None,
@@ -43,19 +45,14 @@ def reproduce(
     What is finished in --out at the same settings is kept, so a run that was killed goes on where it stopped.
     """
     from catenary.errors import InvalidInput, invalid
-    from catenary.reproduce.experiment import read_experiments
+    from catenary.reproduce.experiment import PAPERS, read_experiments
     from catenary.reproduce.ledger import explained, rows_of
     from catenary.reproduce.result import disagreements, read_result, result_file
     from catenary.reproduce.run import chosen, run_experiments
 
-    if len(papers) > 1 and (experiment or figure or claim):
-        raise invalid("PAPER", "must be one where --experiment, --figure or --claim asks for a part of it",
-                      ", ".join(papers))  # fmt: skip
-    asked = {
-        paper: chosen(read_experiments(paper), names=experiment or (), figure=figure, claim=claim)
-        for paper in dict.fromkeys(papers)
-    }
-    wanted = [entry for entries in asked.values() for entry in entries]
+    known = [entry for paper in dict.fromkeys(papers or PAPERS) for entry in read_experiments(paper).values()]
+    wanted = chosen(known, names=experiment or (), figure=figure, claim=claim)
+    about = dict.fromkeys(entry.paper for entry in wanted)
     if listing:
         for entry in wanted:
             price = f"{entry.cost or 'nothing to run'}" + (f"; full size: {entry.full['cost']}" if entry.full else "")
@@ -63,10 +60,16 @@ def reproduce(
             for tested in entry.claims:
                 typer.echo(f"  {tested.id}: {tested.claim} [{tested.where}]")
         return
+    if check is not None:
+        missing = [entry.name for entry in wanted if entry.study and not result_file(check, entry).is_file()]
+        if missing:
+            raise invalid("--check", "must be a folder that holds what is rerun, docs/ledger in a checkout",
+                          f"{check}, without {', '.join(missing)}")  # fmt: skip
     with observing(quiet) as observer:
         run_experiments(wanted, out, full=full, observer=observer, jobs=jobs)
     rows = [
-        row for entries in asked.values() for row in rows_of({entry.name: entry for entry in entries}, out)
+        row for paper in about
+        for row in rows_of({entry.name: entry for entry in wanted if entry.paper == paper}, out)
         if claim in ("", row.claim.id)
     ]  # fmt: skip
     if json:
@@ -81,16 +84,15 @@ def reproduce(
             typer.echo(f"{row.claim.id}: {row.verdict}{shown}")
             if claim:
                 typer.echo(explained(row))
-        for paper in asked:
+        for paper in about:
             typer.echo(f"results: {out / paper}")
     if check is not None:
-        said = []
-        for entry in wanted:
-            file = result_file(check, entry)
-            if entry.study and file.is_file():
-                said += disagreements(entry, read_result(file), read_result(result_file(out, entry)))
-            elif entry.study:
-                said.append(f"{entry.name}: {file} is missing")
+        said = [
+            difference for entry in wanted if entry.study
+            for difference in disagreements(
+                entry, read_result(result_file(check, entry)), read_result(result_file(out, entry))
+            )
+        ]  # fmt: skip
         if said:
-            raise InvalidInput("the rerun disagrees with " + f"{check}: " + "; ".join(said))
-        typer.echo(f"agrees with {check} within the stated uncertainties")
+            raise InvalidInput(f"the rerun disagrees with {check}: " + "; ".join(said))
+        typer.echo(f"agrees with {check} within the stated uncertainties", err=json)

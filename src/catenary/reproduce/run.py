@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -16,28 +16,34 @@ from catenary.study.observer import Observer, Silent
 
 
 def chosen(
-    experiments: Mapping[str, Experiment], *, names: Iterable[str] = (), figure: str = "", claim: str = ""
+    experiments: Sequence[Experiment], *, names: Iterable[str] = (), figure: str = "", claim: str = ""
 ) -> list[Experiment]:
-    """Of a paper's experiments, those asked for by name, by the paper's figure, or by a claim's id; all by default.
+    """Of some papers' experiments, those asked for by name, by a paper's figure, or by a claim's id; all by default.
 
     Raises:
-        InvalidInput: a name, a figure or a claim that no experiment has.
+        InvalidInput: a name, a figure or a claim that no experiment has, or that none of those asked for has.
     """
-    wanted = list(names)
+    found = list(experiments)
+    wanted = set(names)
     for name in wanted:
-        if name not in experiments:
-            raise unknown("experiment", name, experiments)
-    found = [experiments[name] for name in wanted] if wanted else list(experiments.values())
+        if name not in {e.name for e in experiments}:
+            raise unknown("experiment", name, [e.name for e in experiments])
+    if wanted:
+        found = [e for e in found if e.name in wanted]
     if figure:
-        known = sorted({c.figure for e in experiments.values() for c in e.claims if c.figure})
+        known = sorted({c.figure for e in experiments for c in e.claims if c.figure})
         if figure not in known:
-            raise invalid("figure", f"must be one of {', '.join(known) or '(none)'}", figure)
+            raise invalid("figure", f"must be one of {', '.join(known)}" if known else "is for papers with figures in "
+                          "the ledger", figure)  # fmt: skip
         found = [e for e in found if any(c.figure == figure for c in e.claims)]
     if claim:
-        ids = {c.id for e in experiments.values() for c in e.claims}
+        ids = {c.id for e in experiments for c in e.claims}
         if claim not in ids:
             raise unknown("claim", claim, ids)
         found = [e for e in found if any(c.id == claim for c in e.claims)]
+    if not found:
+        raise invalid("--experiment, --figure and --claim", "must leave an experiment that has all of them",
+                      ", ".join(filter(None, [*sorted(wanted), figure, claim])))  # fmt: skip
     return found
 
 

@@ -17,6 +17,7 @@ from catenary.models.extra import torch
 from catenary.models.undisturbed import undisturbed
 
 NORMS = ("input_layernorm", "post_attention_layernorm")
+"""In front of attention, and of the feed-forward."""
 
 
 @dataclass(frozen=True)
@@ -70,18 +71,21 @@ class _Constant(torch.nn.Module):
 
 
 @contextmanager
-def switched(network: Any, measured: Sizes, *, norms: str = "own", gate: str = "own") -> Iterator[None]:
+def switched(
+    network: Any, measured: Sizes, *, norms: str = "own", gate: str = "own", of: tuple[str, ...] = NORMS
+) -> Iterator[None]:
     """Within the context norms divide by what was measured, and gates do not depend on what they are given.
 
     Args:
         network: a Llama, e.g. ``small_network``.
         measured: its ``sizes``.
         norms: ``own``, ``by position`` (what each divided by there), or ``one`` (one number for all positions).
+        of: whose norms: attention's, the feed-forward's, or both.
         gate: ``own``, or ``one``: opened by one number, which leaves a linear feed-forward as large as the gated one.
     """
     with ExitStack() as stack:
         for index, layer in enumerate(network.anatomy.layers):
-            for name in NORMS if norms != "own" else ():
+            for name in of if norms != "own" else ():
                 by = measured.norms[index, name]
                 _put(stack, layer, name, _Divide(by if norms == "by position" else _rms(by)))
             if gate != "own":

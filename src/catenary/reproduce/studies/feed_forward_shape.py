@@ -16,14 +16,16 @@ from catenary.profile import Profile
 from catenary.reproduce.drawing import lines
 from catenary.reproduce.finding import STUDIES, Finding
 from catenary.reproduce.small import over_networks, small_network, std_for
-from catenary.reproduce.switched import sizes, switched
+from catenary.reproduce.switched import NORMS, sizes, switched
 from catenary.study.observer import Observer, counting
 
 SWITCHES = {
     "change of the first over the middle, linear feed-forward":
         "dex, paths without it less all paths; the gate opened by one number, as large as before",
-    "change of the first over the middle, linear feed-forward, norms by one number":
-        "dex, the same, and norms divide by one number at all positions",
+    "change of the first over the middle, linear feed-forward, its norms by one number":
+        "dex, the same, and norms in front of it divide by one number at all positions",
+    "change of the first over the middle, linear feed-forward, attention's norms by one number":
+        "dex, the same, and norms in front of attention do instead",
     "change at the last token, without, norms as with it":
         "dex of the shape; the feed-forward dropped, norms still divide by what they did at each position",
 }  # fmt: skip
@@ -105,8 +107,8 @@ def _switches(network: Any, windows: ct.Windows, probes: int, seed: int) -> dict
     middle = slice(round(0.45 * size), round(0.55 * size))
     own = sizes(network, windows)
     paths = {}
-    for name, norms in (("linear", "own"), ("linear, norms by one number", "one")):
-        with switched(network, own, norms=norms, gate="one"):
+    for name, of in (("own norms", ()), ("its norms", NORMS[1:]), ("attention's norms", NORMS[:1])):
+        with switched(network, own, norms="one", of=of, gate="one"):
             sample = ct.measure_paths(network, windows, parts=("everything", "no-ffn"), probes=probes, seed=seed)
         whole, without = (sample.profile("rms", part).values for part in ("everything", "no-ffn"))
         paths[name] = np.log10(without / whole)
