@@ -11,10 +11,11 @@ import torch
 
 import catenary as ct
 import catenary.reproduce.studies
-from catenary.learning import SMOOTH
+from catenary.learning import SMOOTH, Lesson
 from catenary.reproduce.finding import STUDIES
 from catenary.reproduce.first_gradient import first_gradient, loss_gradient, signal
-from catenary.reproduce.pupils import fresh, influence, taught
+from catenary.reproduce.pupils import fresh, half_times, influence, learning_config, taught
+from catenary.reproduce.studies import learning_causes
 from catenary.reproduce.studies.learning_causes import _elasticity
 from catenary.study.config import study_config
 from catenary.study.observer import Silent
@@ -153,6 +154,35 @@ def test_teaching_on_a_known_schedule() -> None:
     assert math.isnan(both.half[1])
 
 
+@pytest.mark.parametrize("at", [2, 5, 9, 12, 40])
+def test_a_time_within_the_first_updates(at: int) -> None:
+    """A step from chance to 1 is found where it lies; windows of ``SMOOTH`` that the start cuts short miss it."""
+    accuracy = np.where(np.arange(80) < at, 1 / VALUES, 1.0)[:, None]
+    lesson = Lesson(0, np.ones(1), 32 * accuracy, np.full((80, 1), 32.0))
+    assert float(half_times(lesson)[0]) == pytest.approx(at - 0.5, abs=0.5)
+    if at <= 5:
+        assert lesson.half[0] == 0.5, "half right on average over the first 13 updates"
+    # At four answers an update the window is that of an eighth.
+    eighth = Lesson(0, np.ones(1), 4 * accuracy, np.full((80, 1), 4.0))
+    assert half_times(eighth) == pytest.approx(eighth.half, abs=1e-9)
+
+
+def test_times_of_noisy_rises_against_a_logistic_fit() -> None:
+    """The middle of a logistic rise, found by likelihood from all answers: nothing is averaged over updates there."""
+    rng, step = np.random.default_rng(5), np.arange(120)
+    middles = np.linspace(2, 110, 433)
+    rises = np.minimum(1 / VALUES + (1 - 1 / VALUES) / (1 + np.exp(-(step - middles[:, None]) / 2)), 1 - 1e-12)
+    for middle in (6.0, 15.0, 60.0):
+        truth = 1 / VALUES + (1 - 1 / VALUES) / (1 + np.exp(-(step - middle) / 2))
+        right = rng.binomial(32, truth, (40, 120)).astype(float)
+        fitted = middles[(right @ np.log(rises).T + (32 - right) @ np.log1p(-rises).T).argmax(axis=1)]
+        half = fitted + 2 * math.log((0.5 - 1 / VALUES) / 0.5)  # chance is not 0, so one half comes before the middle
+        times = [float(half_times(Lesson(0, np.ones(1), r[:, None], np.full((120, 1), 32.0)))[0]) for r in right]
+        assert np.mean(times) == pytest.approx(half.mean(), abs=0.3)
+    never = Lesson(0, np.ones(1), np.zeros((60, 1)), np.full((60, 1), 32.0))
+    assert math.isnan(half_times(never)[0])
+
+
 def test_descent_with_a_clipped_gradient(pupil: Pupil) -> None:
     before = [weight.detach().clone() for weight in pupil.weights]
     batch = LOOKUP.draw(np.full(8, 3), L, np.random.default_rng(4))
@@ -181,3 +211,43 @@ def test_a_small_run_has_every_link() -> None:
         assert math.isnan(found[name].value), "27 updates are too few"
         assert found[name].reason
     assert isinstance(LOOKUP, Task)
+
+
+def test_arms_are_compared_position_by_position(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps at known updates: ratios are those of the same positions, though all together takes far longer."""
+    apart = {0: 13, 4: 41, 8: 55}
+    times = dict(apart)  # from birth; a position that is asked about again is asked about after the others
+
+    def known(_pupil: Any, _task: Any, columns: Any, *_: Any, **__: Any) -> Lesson:
+        if len(columns) == 1:
+            position = int(columns[0][0])
+            at = [times.pop(position) if position in times else apart[position] // 2]
+        elif len(columns) == 3:
+            at = [3 * apart[int(c[0])] + 10 * (c[0] == 0) for c in columns]
+        else:
+            at = [400] * len(columns)
+        right = np.where(np.arange(500)[:, None] < np.array(at), 0.0, 32.0 / len(at))
+        return Lesson(0, np.ones(len(at)), right, np.full(right.shape, 32.0 / len(at)))
+
+    birth = 20.0 / (1 + np.arange(L))
+    monkeypatch.setattr(learning_causes._Seed, "_influence", lambda *_: birth)
+    monkeypatch.setattr(learning_causes._Seed, "_gradients", lambda *_: None)
+    monkeypatch.setattr(learning_causes, "taught", known)
+    settings = {
+        "task": "place", "model": "preset:toy", "length": L, "bin": 4, "stride": 2, "positions": [0, 4, 8],
+        "most": 500, "few": True, "after": True, "windows": 64, "signal_windows": 16, "rates": {"adam": 3e-3},
+    }  # fmt: skip
+    with learning_config(settings) as (config, _):
+        numbers, _rows = learning_causes._Seed(settings, config, 0).measured()
+    # A step in front of update t is half way at t - 1/2 in every window's width.
+    few, first = np.array([3 * 13 + 10, 3 * 41, 3 * 55]) - 0.5, np.array([13, 41, 55]) - 0.5
+    assert numbers["few together over apart, adam"] == pytest.approx(np.prod(few / first) ** (1 / 3), rel=1e-6)
+    assert numbers["few together over apart without the first position, adam"] == pytest.approx(
+        math.sqrt(122.5 * 164.5 / (40.5 * 54.5)), rel=1e-6
+    )
+    after = np.array([6, 20, 27]) - 0.5
+    assert numbers["after over apart, adam"] == pytest.approx(np.prod(after / first) ** (1 / 3), rel=1e-6)
+    assert numbers["apart, adam"] == pytest.approx(np.polyfit(np.log([20, 4, 20 / 9]), np.log(first), 1)[0])
+    assert numbers["apart without the first position, adam"] == pytest.approx(
+        math.log(54.5 / 40.5) / math.log((20 / 9) / 4)
+    )

@@ -22,6 +22,8 @@ from catenary.study.tasks import Batch, Task, balanced
 
 BATCH = 32
 """Windows of an update."""
+ANSWERS = 100
+"""Answers that make an accuracy of one half sure to .05: what ``SMOOTH`` updates ask about an eighth of a window."""
 LEAVING = 0.25
 """Accuracy, twice chance, at which a network has left chance."""
 
@@ -85,6 +87,31 @@ def taught(
         if reached.all():
             break
     return Lesson(0, birth, np.array(right, dtype=np.float64), np.array(drawn, dtype=np.float64))
+
+
+def half_times(lesson: Lesson) -> Float64[np.ndarray, " column"]:
+    """Updates to half of each column, its accuracy over as many updates as give it about ``ANSWERS`` answers.
+
+    ``Lesson.half`` averages over ``SMOOTH`` updates around each, as many as an eighth of the window needs, and over
+    fewer next to the first. That dates a column learned within ``SMOOTH``/2 updates too early: at 1/2 whenever the
+    first 13 average one half. A position asked about alone has 32 answers an update, so three updates are as sure.
+    """
+    return np.array([_half_time(r, a) for r, a in zip(lesson.right.T, lesson.asked.T, strict=True)])
+
+
+def _half_time(right: Float64[np.ndarray, " step"], asked: Float64[np.ndarray, " step"]) -> float:
+    """Between updates by a straight line; half an update if the first ones are half right, NaN if none are."""
+    width = min(2 * (round(ANSWERS / asked.mean()) // 2) + 1, SMOOTH)
+    over = np.ones(width)
+    accuracy = np.convolve(right, over, "same") / np.maximum(np.convolve(asked, over, "same"), 1)
+    reached = np.flatnonzero(accuracy >= HALF)
+    if not len(reached):
+        return float("nan")
+    first = int(reached[0])
+    if first == 0:
+        return 0.5
+    before, after = accuracy[first - 1], accuracy[first]
+    return float(first - 1 + (HALF - before) / (after - before))
 
 
 def influence(pupil: Pupil, batch: Batch, probes: int, seed: int) -> Float64[np.ndarray, " L"]:

@@ -17,7 +17,7 @@ from catenary.reading import Reading
 from catenary.reproduce.drawing import lines
 from catenary.reproduce.finding import STUDIES, Finding
 from catenary.reproduce.first_gradient import first_gradient, loss_gradient
-from catenary.reproduce.pupils import LEAVING, fresh, influence, learning_config, taught
+from catenary.reproduce.pupils import LEAVING, fresh, half_times, influence, learning_config, taught
 from catenary.reproduce.small import over_networks, slopes
 from catenary.study.config import StudyConfig
 from catenary.study.learning import Assignment, bin_edges
@@ -39,7 +39,8 @@ def learning_causes(settings: Mapping[str, Any], observer: Observer) -> Finding:
     ``positions``, of which the first is 0 (those learned apart; all together are not asked about them), ``seeds``,
     ``most``; ``rates`` by descent (adam, sgd); ``few`` (whether one network learns ``positions`` together); ``after``
     (whether each of ``positions`` is asked about once the others are known); ``windows`` of a gradient of the loss
-    and ``signal_windows`` of the answer's. Intervals are Student's over seeds, each another network.
+    and ``signal_windows`` of the answer's. Times are those of ``half_times``. Intervals are Student's over seeds, each
+    another network.
     """
     seeds = int(settings["seeds"])
     with learning_config(settings) as (config, _), counting(observer, "networks", seeds) as progress:
@@ -76,15 +77,15 @@ MEANINGS = {
     "question in the answer gradient": "share of its square that goes when the question is about another position",
     "apart": "d log(updates to half) / d log(influence at birth), each position in a network of its own",
     "few together": "d log(updates to half) / d log(influence at birth), the same positions in one network",
+    "few together over apart": "updates to half of each in one network over those apart, geometric mean",
     "together": "d log(updates to half) / d log(influence at birth) over bins, all others in one network",
     "together on influence at takeoff": "the same on influence when a quarter of the answers were right",
     "spread at birth": "influence on the task's windows, highest over lowest bin",
     "spread at takeoff": "the same when a quarter of the answers were right",
-    "together over apart": "updates to half of all in one network over those of networks apart, geometric means",
     "chance": "share of the updates to half at which less than a quarter of the answers were right, all in one network",
     "unasked over asked": "accuracy at positions never asked about over that at the others when those are learned",
     "after": "d log(updates to half) / d log(influence at birth) of positions asked about when the others are known",
-    "after over apart": "updates to half when the others are known over those from birth, geometric means",
+    "after over apart": "updates to half when the others are known over those from birth, geometric mean",
 }  # fmt: skip
 """What each reading is, by its name up to the descent."""
 
@@ -115,31 +116,34 @@ class _Seed:
         newborn = self._fresh(start)
         self.birth = self._influence(newborn, BIRTH, "birth")
         self._gradients(newborn)
-        apart: dict[str, float] = {}
+        apart: dict[str, Float64[np.ndarray, " k"]] = {}
         for descent in self.rates:
             halves = np.array([self._one(self._fresh(descent), p, f"apart {p}") for p in self.apart])
             self._times("apart", descent, self.apart, self.birth[self.apart], halves)
             self.numbers[f"apart{FIRST}, {descent}"] = _elasticity(self.birth[self.apart][1:], halves[1:])
-            apart[descent] = _geometric(halves)
+            apart[descent] = halves
         if self.settings.get("few"):
-            few = self._taught(self._fresh(start), [np.array([p]) for p in self.apart], "few").half
-            self._times("few together", start, self.apart, self.birth[self.apart], few)
+            few = self._taught(self._fresh(start), [np.array([p]) for p in self.apart], "few")
+            slower = half_times(few) / apart[start]
+            self._times("few together", start, self.apart, self.birth[self.apart], half_times(few))
+            self.numbers[f"few together over apart, {start}"] = _geometric(slower)
+            self.numbers[f"few together over apart{FIRST}, {start}"] = _geometric(slower[1:])
         self.numbers["spread at birth"] = _spread(self._binned(self.birth))
         for descent in self.rates:
             self._together(descent, apart[descent])
         return self.numbers, self.rows
 
-    def _together(self, descent: Descent, apart: float) -> None:
+    def _together(self, descent: Descent, apart: Float64[np.ndarray, " k"]) -> None:
         pupil, birth = self._fresh(descent), self._binned(self.birth)
         taken: list[Float64[np.ndarray, " L"]] = []
         leaving = lambda: taken.append(self._influence(pupil, LATER, "takeoff"))  # noqa: E731
         lesson = self._taught(pupil, self.bins, "together", leaving)
-        self._times("together", descent, np.array([positions[0] for positions in self.bins]), birth, lesson.half)
+        half = half_times(lesson)
+        self._times("together", descent, np.array([positions[0] for positions in self.bins]), birth, half)
         then = self._binned(taken[0]) if taken else np.full(len(self.bins), np.nan)
         numbers = self.numbers
-        numbers[f"together on influence at takeoff, {descent}"] = _elasticity(then, lesson.half)
+        numbers[f"together on influence at takeoff, {descent}"] = _elasticity(then, half)
         numbers[f"spread at takeoff, {descent}"] = _spread(then)
-        numbers[f"together over apart, {descent}"] = _geometric(lesson.half) / apart
         whole = Lesson(0, np.ones(1), lesson.right.sum(axis=1)[:, None], lesson.asked.sum(axis=1)[:, None])
         left = np.flatnonzero(whole.accuracy[:, 0] >= LEAVING)
         numbers[f"chance, {descent}"] = float(left[0] / whole.half[0]) if len(left) else math.nan
@@ -152,7 +156,7 @@ class _Seed:
         if self.settings.get("after"):
             halves = np.array([self._one(_again(pupil), p, f"after {p}") for p in self.apart])
             self._times("after", descent, self.apart, self.birth[self.apart], halves)
-            numbers[f"after over apart, {descent}"] = _geometric(halves) / apart
+            numbers[f"after over apart, {descent}"] = _geometric(halves / apart)
 
     def _gradients(self, newborn: Pupil) -> None:
         """Of the loss, and of the answer's part of it, at birth by position; and how much of that the question is."""
@@ -176,7 +180,7 @@ class _Seed:
         self.rows += [(name, int(p) + 1, float(b), float(h)) for p, b, h in zip(at, birth, halves, strict=True)]
 
     def _one(self, pupil: Pupil, position: int, words: str) -> float:
-        return float(self._taught(pupil, [np.array([position])], words).half[0])
+        return float(half_times(self._taught(pupil, [np.array([position])], words))[0])
 
     def _taught(
         self, pupil: Pupil, columns: Sequence[Int64[np.ndarray, " _"]], words: str,
