@@ -1,4 +1,8 @@
-"""Why the rollout misses the influence of a trained network: ladders whose rungs differ in one thing each."""
+"""Why the rollout misses the influence of a trained network: ladders whose rungs differ in one thing each.
+
+Rank correlations stand as they are. A ceiling of noise takes the noise of the two curves to be independent: here they
+share windows, and the network's own paths share the cotangent too.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,6 @@ from catenary.reproduce.studies.rollout_measured import (
     binned,
     halves_of,
     likeliest,
-    over_ceiling,
     share,
     windows_of,
 )  # fmt: skip
@@ -36,12 +39,16 @@ SIZES, SQUARES = "own attention, sizes", "own attention, squares"
 VALUES, OTHERS = "value maps, squares", "value maps, squares, the first normed as the others"
 PRIOR, PRIOR_SQUARES = "prior, sizes", "prior, squares"
 SUNK, DISTANCE, MEAN = "measured share of the first, sizes", "and measured distances, sizes", "mean attention, sizes"
+HELD = (PRIOR, PRIOR_SQUARES, SUNK, DISTANCE, MEAN)
+"""Rows made of means over all windows: one row whatever windows are drawn, so that intervals leave their noise out."""
 
 STEPS = (
     ("counting in squares", SIZES, SQUARES), ("measured distances", SUNK, DISTANCE), ("places", DISTANCE, MEAN),
     ("windows of their own", MEAN, SIZES), ("the feed-forward", ALONE, FIXED),
     ("the feed-forward's gains", ALONE, GAINS), ("the feed-forward's turns", ALONE, TURNS),
     ("random turns at each position", ALONE, EACH), ("one random turn for all positions", ALONE, ONE),
+    ("turns at each position instead of one for all", ONE, EACH),
+    ("the feed-forward's turns instead of its gains", GAINS, TURNS),
 )  # fmt: skip
 """What a step between two rungs puts in."""
 
@@ -50,8 +57,8 @@ def rollout_ladder(settings: Mapping[str, Any], observer: Observer) -> Finding:
     """Compare three ladders with two influences, as ``rollout-measured`` does, over the same windows.
 
     From the prior's attention to the network's own; from the rollout in sizes to one in squares, by the value maps;
-    and the network's own Jacobian with the feed-forward's paths replaced by parts of them. Curves made of the mean
-    over windows are one curve for all draws.
+    and the network's own Jacobian with the feed-forward's paths replaced by parts of them. Rows made of the mean
+    over windows are one row for all draws, as their readings say.
 
     Settings: ``model`` (a Llama), ``documents``, ``length``, ``windows``, ``seed``, ``dtype``, ``device``.
     """
@@ -67,8 +74,8 @@ def rollout_ladder(settings: Mapping[str, Any], observer: Observer) -> Finding:
     readings += _attention_alone(rolled[SIZES], norms[ALONE])
     shown = {
         "influence": average("influence", slopes[WHOLE]), "Jacobian": average("Jacobian", norms[WHOLE]),
-        ALONE: average("Jacobian", norms[ALONE]), TURNS: average("Jacobian", norms[TURNS]),
-        EACH: average("Jacobian", norms[EACH]), **{name: rows.mean(axis=0) for name, rows in rolled.items()},
+        **{name: average("Jacobian", rows) for name, rows in norms.items() if name != WHOLE},
+        **{name: rows.mean(axis=0) for name, rows in rolled.items()},
     }  # fmt: skip
     drawn = [
         (name, [(j + 1.0, float(v)) for j, v in enumerate(shown[name] / shown[name].sum())])
@@ -121,9 +128,8 @@ def _prior(content: Sequence[float], length: int) -> Any:
 def _figures(
     kind: str, target: Curves, rolled: Mapping[str, Curves], paths: Mapping[str, Curves]
 ) -> Iterator[Reading]:
-    """Every rung against one influence: rank correlation by token and in bins over its ceiling, and W1."""
-    halves = halves_of(f"spearman of halves, {kind}, binned", target, kind, binned)
-    yield halves
+    """Every rung against one influence: rank correlation by token and in bins, W1, and what each step gains."""
+    yield halves_of(f"spearman of halves, {kind}, binned", target, kind, binned)
     yield halves_of(f"spearman of halves, {kind}", target, kind, spearman)
     yield drawn_together(f"share of the first, {kind}", [target], lambda t: share(average(kind, t)),
                          f"first token's share of the measured {kind}", low=0.0, high=1.0)  # fmt: skip
@@ -132,42 +138,47 @@ def _figures(
               **{name: (rows, kind) for name, rows in paths.items()}}  # fmt: skip
     for name, (rows, own) in groups.items():
         yield drawn_together(f"share of the first, {name}, {kind}", [rows], lambda r, o=own: share(average(o, r)),
-                             "first token's share of the row", low=0.0, high=1.0)  # fmt: skip
-        yield over_ceiling(_ranked(f"spearman, {name}, {kind}, binned", rows, target, own, kind), halves)
-        yield from _published(f"{name}, {kind}", rows, target, own, kind)
+                             f"first token's share of the row{held(name)}", low=0.0, high=1.0)  # fmt: skip
+        yield from _against(name, kind, rows, target, own, kind)
     for gained, without, having in STEPS:
         (worse, own), (better, _) = groups[without], groups[having]
         yield drawn_together(
             f"spearman gained by {gained}, {kind}, binned", [worse, better, target],
             lambda w, b, t, o=own: binned(average(o, b), average(kind, t)) - binned(average(o, w), average(kind, t)),
-            "rank correlation with it less without it, log-means of 16 tokens", draws=DRAWS,
+            f"rank correlation of '{having}' less that of '{without}', log-means of 16 tokens{held(without, having)}",
+            draws=DRAWS,
         )  # fmt: skip
-
-
-def _published(names: str, rows: Curves, target: Curves, own: str, kind: str) -> Iterator[Reading]:
-    """The published code's two figures, and W1 again without the first token; ``own`` says how rows are averaged."""
-    for figure, behind in (("spearman", 0), ("wasserstein", 0), ("wasserstein", 1)):
-        yield drawn_together(
-            f"{figure}, {names}{', behind the first' if behind else ''}", [rows, target],
-            lambda r, t, f=figure, b=behind: getattr(published_figures(average(own, r)[b:], average(kind, t)[b:]), f),
-            f"the row against the measured {kind}, by the published code's definition",
-            high=1.0 if figure == "spearman" else np.inf, draws=DRAWS,
-        )  # fmt: skip
-
-
-def _ranked(name: str, rows: Curves, target: Curves, own: str, kind: str) -> Reading:
-    return drawn_together(
-        name, [rows, target], lambda r, t: binned(average(own, r), average(kind, t)),
-        f"rank correlation of log-means of 16 tokens with those of the measured {kind}", high=1.0, draws=DRAWS,
-    )  # fmt: skip
 
 
 def _attention_alone(rows: Curves, target: Curves) -> Iterator[Reading]:
     """The published rollout against what it stands for: the Jacobian at frozen weights without the feed-forward."""
-    halves = halves_of(f"spearman of halves, {ALONE}, binned", target, "Jacobian", binned)
-    yield halves
-    yield over_ceiling(_ranked(f"spearman, {SIZES}, {ALONE}, binned", rows, target, "influence", "Jacobian"), halves)
-    yield from _published(f"{SIZES}, {ALONE}", rows, target, "influence", "Jacobian")
+    yield halves_of(f"spearman of halves, {ALONE}, binned", target, "Jacobian", binned)
+    yield from _against(SIZES, ALONE, rows, target, "influence", "Jacobian")
+
+
+def _against(name: str, other: str, rows: Curves, target: Curves, own: str, kind: str) -> Iterator[Reading]:
+    """Binned rank correlation, the published code's two figures, and W1 again without the first token.
+
+    ``own`` says how rows are averaged, ``kind`` how the target's are.
+    """
+    yield drawn_together(
+        f"spearman, {name}, {other}, binned", [rows, target], lambda r, t: binned(average(own, r), average(kind, t)),
+        f"rank correlation of log-means of 16 tokens with those of the measured {kind}{held(name)}",
+        high=1.0, draws=DRAWS,
+    )  # fmt: skip
+    for figure, behind in (("spearman", 0), ("wasserstein", 0), ("wasserstein", 1)):
+        yield drawn_together(
+            f"{figure}, {name}, {other}{', behind the first' if behind else ''}", [rows, target],
+            lambda r, t, f=figure, b=behind: getattr(published_figures(average(own, r)[b:], average(kind, t)[b:]), f),
+            f"the row against the measured {kind}, by the published code's definition{held(name)}",
+            high=1.0 if figure == "spearman" else np.inf, draws=DRAWS,
+        )  # fmt: skip
+
+
+def held(*names: str) -> str:
+    """What a reading's meaning adds where some of its rows do not change with the windows drawn."""
+    fixed = [f"'{name}'" for name in names if name in HELD]
+    return f"; the same in all draws of windows: {' and '.join(fixed)}" if fixed else ""
 
 
 STUDIES.register("rollout-ladder", rollout_ladder)

@@ -197,7 +197,7 @@ def over_ceiling(reading: Reading, halves: Reading) -> Reading:
     r"""A rank correlation over \(\sqrt{2r/(1+r)}\), the most that a curve whose halves agree by r can have.
 
     The reliability of the whole is \(2r/(1+r)\) (Spearman and Brown), and noise weakens a correlation by its root
-    (Spearman 1904). r is taken as known.
+    (Spearman 1904). r is taken as known, and the noise as independent of the other curve.
     """
     r = halves.value
     ceiling = float(np.sqrt(2 * r / (1 + r))) if r > 0 else float("nan")
