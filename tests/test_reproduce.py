@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import groupby
@@ -23,7 +24,7 @@ from catenary.reproduce.experiment import PAPERS, read_experiment, read_experime
 from catenary.reproduce.finding import STUDIES, Finding
 from catenary.reproduce.ledger import gaps, page, rows_of
 from catenary.reproduce.place import place_of
-from catenary.reproduce.result import disagreements, read_result, write_result
+from catenary.reproduce.result import disagreements, read_result, result_file, write_result
 from catenary.reproduce.run import run_experiments
 from catenary.study.observer import Observer, Silent
 
@@ -192,6 +193,21 @@ def test_every_claim_of_the_committed_ledger_has_a_number_or_a_reason(paper: str
         if experiment.study:
             stored = read_result(LEDGER / paper / f"{experiment.name}.json")
             assert stored.settings == dict(experiment.settings), f"{experiment.name} was run at other settings"
+
+
+def test_every_reading_that_a_reason_names_is_stored() -> None:
+    """Each quoted name of ``shown_by`` is a reading of an experiment that is named there."""
+    named = 0
+    for paper in PAPERS:
+        experiments = read_experiments(paper)
+        for claim in (claim for experiment in experiments.values() for claim in experiment.claims):
+            stored: set[str] = set()
+            for experiment in set(re.findall(r"`(\w+)`", claim.shown_by)) & set(experiments):
+                stored |= set(read_result(result_file(LEDGER, experiments[experiment])).readings)
+            quoted = set(re.findall(r"(?<!\w)'(.+?)'(?!\w)", claim.shown_by))
+            assert quoted <= stored, f"{claim.id}: {sorted(quoted - stored)}"
+            named += len(quoted)
+    assert named > 100
 
 
 def test_the_committed_page_is_what_the_results_say() -> None:

@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 
 import catenary as ct
 from catenary.measure.pathways import measure_paths
-from catenary.reproduce.experiment import experiments_folder, read_experiment, read_experiments
+from catenary.reproduce.experiment import experiments_folder, read_experiment
 from catenary.reproduce.finding import STUDIES
 from catenary.reproduce.resampling import drawn_together, norms
 from catenary.reproduce.rungs import by_distance, sizes_row, squares_row, steps_of, sunk, values_row
@@ -211,23 +211,6 @@ def test_the_ladder_runs_and_says_what_it_gained(demo: dict[str, Any], monkeypat
         if re.fullmatch("share of the first, .*, Jacobian", reading.name):
             still = reading.low == pytest.approx(reading.high, abs=1e-12)
             assert still == ("the same in all draws" in reading.meaning), reading.name
-
-
-def test_every_reading_named_as_a_reason_is_stored() -> None:
-    """Of ``shown_by``, the parts of the form "`experiment`, reading 'name'": whole names, of that experiment."""
-    folder = Path(__file__).parents[1] / "docs" / "ledger" / "2602.16837"
-    claims = [claim for experiment in read_experiments("2602.16837").values() for claim in experiment.claims]
-    found = [
-        (parted[1], name)
-        for claim in claims
-        for part in claim.shown_by.split("; ")
-        if (parted := re.match(r"`(\w+)`, readings? ", part))
-        for name in re.findall(r"(?<!\w)'(.+?)'(?!\w)", part)
-    ]
-    assert len(found) > 20
-    for experiment in {experiment for experiment, _ in found}:
-        stored = json.loads((folder / f"{experiment}.json").read_text(encoding="utf-8"))["readings"]
-        assert {name for other, name in found if other == experiment} <= {reading["name"] for reading in stored}
 
 
 def test_one_repeated_token_leaves_attention_to_the_distance(demo: dict[str, Any]) -> None:
