@@ -40,7 +40,7 @@ class Lesson:
     @property
     def half(self) -> Float64[np.ndarray, " bin"]:
         """The update at which each bin's accuracy first reaches one half, between updates by a straight line."""
-        return np.array([_crossing(column) for column in self.accuracy.T])
+        return np.array([crossing(column) for column in self.accuracy.T])
 
     @property
     def elasticity(self) -> float:
@@ -119,7 +119,8 @@ def _moving(values: Float64[np.ndarray, "step bin"]) -> Float64[np.ndarray, "ste
     return np.asarray(total[np.minimum(at + reach + 1, len(values))] - total[np.maximum(at - reach, 0)])
 
 
-def _crossing(accuracy: Float64[np.ndarray, " step"]) -> float:
+def crossing(accuracy: Float64[np.ndarray, " step"]) -> float:
+    """The update at which an accuracy first is one half, between updates by a straight line; NaN if it never is."""
     reached = accuracy >= HALF
     if not reached.any():
         return float("nan")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from catenary.learning import HALF, SMOOTH, Lesson
+from catenary.learning import HALF, SMOOTH, Lesson, crossing
 from catenary.models.extra import torch
 from catenary.study.config import StudyConfig, study_config
 from catenary.study.measuring import load_net
@@ -100,18 +100,9 @@ def half_times(lesson: Lesson) -> Float64[np.ndarray, " column"]:
 
 
 def _half_time(right: Float64[np.ndarray, " step"], asked: Float64[np.ndarray, " step"]) -> float:
-    """Between updates by a straight line; half an update if the first ones are half right, NaN if none are."""
     width = min(2 * (round(ANSWERS / asked.mean()) // 2) + 1, SMOOTH)
     over = np.ones(width)
-    accuracy = np.convolve(right, over, "same") / np.maximum(np.convolve(asked, over, "same"), 1)
-    reached = np.flatnonzero(accuracy >= HALF)
-    if not len(reached):
-        return float("nan")
-    first = int(reached[0])
-    if first == 0:
-        return 0.5
-    before, after = accuracy[first - 1], accuracy[first]
-    return float(first - 1 + (HALF - before) / (after - before))
+    return crossing(np.convolve(right, over, "same") / np.maximum(np.convolve(asked, over, "same"), 1))
 
 
 def influence(pupil: Pupil, batch: Batch, probes: int, seed: int) -> Float64[np.ndarray, " L"]:

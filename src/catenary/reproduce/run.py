@@ -23,13 +23,10 @@ def chosen(
     Raises:
         InvalidInput: a name, a figure or a claim that no experiment has, or that none of those asked for has.
     """
-    found = list(experiments)
-    wanted = set(names)
-    for name in wanted:
-        if name not in {e.name for e in experiments}:
-            raise unknown("experiment", name, [e.name for e in experiments])
-    if wanted:
-        found = [e for e in found if e.name in wanted]
+    wanted, known_names = set(names), {e.name for e in experiments}
+    for name in wanted - known_names:
+        raise unknown("experiment", name, known_names)
+    found = [e for e in experiments if not wanted or e.name in wanted]
     if figure:
         known = sorted({c.figure for e in experiments for c in e.claims if c.figure})
         if figure not in known:

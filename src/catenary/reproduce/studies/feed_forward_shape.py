@@ -58,7 +58,7 @@ def feed_forward_shape(settings: Mapping[str, Any], observer: Observer) -> Findi
                 kept["without"].append(
                     ct.measure_jacobian(network, windows, probes=probes, seed=seed).profile("rms").values
                 )
-            for name, value in _switches(network, windows, probes, seed).items():
+            for name, value in _switches(network, windows, probes, seed, kept["with"][-1]).items():
                 switches[name].append(value)
             progress(seed + 1, nets)
     curves = {name: np.array(rows) for name, rows in kept.items()}
@@ -101,8 +101,11 @@ def feed_forward_shape(settings: Mapping[str, Any], observer: Observer) -> Findi
     )  # fmt: skip
 
 
-def _switches(network: Any, windows: ct.Windows, probes: int, seed: int) -> dict[str, float]:
-    """What dropping the feed-forward changes once norms, or norms and gates, no longer depend on the position."""
+def _switches(network: Any, windows: ct.Windows, probes: int, seed: int, before: Curve) -> dict[str, float]:
+    """What dropping the feed-forward changes once norms, or norms and gates, no longer depend on the position.
+
+    ``before`` is the network's own profile, by the same probes.
+    """
     size = int(windows.length)
     middle = slice(round(0.45 * size), round(0.55 * size))
     own = sizes(network, windows)
@@ -112,7 +115,6 @@ def _switches(network: Any, windows: ct.Windows, probes: int, seed: int) -> dict
             sample = ct.measure_paths(network, windows, parts=("everything", "no-ffn"), probes=probes, seed=seed)
         whole, without = (sample.profile("rms", part).values for part in ("everything", "no-ffn"))
         paths[name] = np.log10(without / whole)
-    before = ct.measure_jacobian(network, windows, probes=probes, seed=seed).profile("rms").values
     with without_feed_forward(network), switched(network, own, norms="by position"):
         after = ct.measure_jacobian(network, windows, probes=probes, seed=seed).profile("rms").values
     ratio = np.log10(after / before)
