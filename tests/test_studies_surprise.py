@@ -17,7 +17,8 @@ from catenary.reproduce import valley
 from catenary.reproduce.experiment import experiments_folder, read_experiment
 from catenary.reproduce.finding import STUDIES
 from catenary.reproduce.letters import byte_tokenizer
-from catenary.reproduce.studies import surprise
+from catenary.reproduce.standing import at_joins, inside, per_nat, rarity, standing
+from catenary.reproduce.studies.surprise import as_surprising, by_class
 from catenary.reproduce.surprisal import excess, order_gain, shuffled_inside, surprisal
 from catenary.study.observer import Silent
 from catenary.text.windows import Windows
@@ -81,15 +82,15 @@ def test_excess_and_gain_of_planted_nats() -> None:
 def test_what_stands_out_is_each_token_over_its_neighbours_and_joins_are_left_out() -> None:
     layout, rng = Layout.of(96, 32), np.random.default_rng(0)
     curves = np.exp(rng.standard_normal((2, 96)))
-    outs = surprise.standing(curves, layout)
-    places = surprise.inside(np.tile(np.arange(96.0), (2, 1)), layout)[0].astype(int)
+    outs = standing(curves, layout)
+    places = inside(np.tile(np.arange(96.0), (2, 1)), layout)[0].astype(int)
     assert not (places % 32 == 0).any()
     assert sorted(places) == [p for p in range(33, 96) if p % 32 and p <= 96 - 2 - 12]
     for column, place in enumerate(places):
         near = [p for p in range(place - 12, place + 13) if abs(p - place) >= 3 and p % 32]
         by_hand = np.log(curves[:, place]) - np.log(curves[:, near]).mean(axis=1)
         np.testing.assert_allclose(outs[:, column], by_hand)
-    assert surprise.at_joins(np.tile(np.arange(96.0), (1, 1)), layout).tolist() == [[32, 64]]
+    assert at_joins(np.tile(np.arange(96.0), (1, 1)), layout).tolist() == [[32, 64]]
 
 
 def test_the_slope_in_surprisal_is_that_between_tokens_of_one_frequency() -> None:
@@ -97,16 +98,16 @@ def test_the_slope_in_surprisal_is_that_between_tokens_of_one_frequency() -> Non
     rare = rng.uniform(2, 9, (8, 400))
     nats = rare + rng.normal(0, 2, rare.shape)  # rare tokens are surprising ones
     outs = 0.10 * nats + 0.30 * rare + rng.normal(0, 0.1, rare.shape)
-    assert surprise.per_nat(outs, nats, rare) == pytest.approx(0.10, abs=0.005)
+    assert per_nat(outs, nats, rare) == pytest.approx(0.10, abs=0.005)
     assert np.polyfit(nats.ravel(), outs.ravel(), 1)[0] > 0.2  # what it would be without
-    assert surprise.as_surprising(outs * 0 + np.log(3), nats, 4, 5) == pytest.approx(3)
-    classes = surprise.by_class(nats * 0.2, nats, 4)
+    assert as_surprising(outs * 0 + np.log(3), nats, 4, 5) == pytest.approx(3)
+    classes = by_class(nats * 0.2, nats, 4)
     assert [math.log(ratio) for _, ratio in classes] == pytest.approx([0.2 * mean for mean, _ in classes])
     assert np.mean([mean for mean, _ in classes]) == pytest.approx(nats.mean())
 
 
 def test_frequency_is_counted_over_all_windows() -> None:
-    found = surprise.rarity(Windows(np.array([[4, 4, 5], [4, 9, 5]])))
+    found = rarity(Windows(np.array([[4, 4, 5], [4, 9, 5]])))
     np.testing.assert_allclose(found, -np.log(np.array([[3, 3, 2], [3, 1, 2]]) / 6))
 
 

@@ -18,6 +18,7 @@ from catenary.reproduce.finding import STUDIES, Finding
 from catenary.reproduce.letters import byte_tokenizer
 from catenary.reproduce.resampling import norms
 from catenary.reproduce.small import over_networks
+from catenary.reproduce.standing import inside, per_nat, rarity, standing
 from catenary.reproduce.surprisal import excess, order_gain, shuffled_inside, surprisal
 from catenary.study.observer import Observer, counting
 
@@ -25,6 +26,7 @@ MEANINGS = {
     "nats from order": "mean surprisal of joined excerpts with each one's tokens shuffled, less as they are",
     "surprise at joins": "nats of first tokens of chunks, less those of all others",
     "joins": "first token of a chunk over its neighbours 3 to 12 tokens away",
+    "log influence per nat": "of surprisal, inside excerpts, between tokens of the same frequency",
     "smear 15%": "log10 of the last 15% without the last token over the 15% before, single documents",
 }
 ALPHABETS = ("tokens", "bytes")
@@ -94,6 +96,7 @@ def _followed(settings: Mapping[str, Any], alphabet: str, seed: int) -> Iterator
         curves = [norms(ct.measure_jacobian(network, windows, probes=1, seed=seed)) for windows in (joined, single)]
         values = (
             order_gain(text, surprisal(network, mixed)), excess(text, layout), valley.joins(curves[0], layout),
+            per_nat(standing(curves[0], layout), inside(text, layout), inside(rarity(joined), layout)),
             float(np.log10(valley.smear(curves[1], 0.15))),
         )  # fmt: skip
         yield dict(zip(MEANINGS, values, strict=True))
@@ -101,7 +104,7 @@ def _followed(settings: Mapping[str, Any], alphabet: str, seed: int) -> Iterator
 
 def _readings(alphabet: str, runs: list[list[dict[str, float]]], marks: list[int]) -> Iterator[Reading]:
     for k, step in enumerate(marks):
-        for name in ("nats from order", "surprise at joins", "joins"):
+        for name in list(MEANINGS)[:-1]:
             yield over_networks(f"{name} at step {step}, {alphabet}", [run[k][name] for run in runs],
                                 f"{MEANINGS[name]}; mean over runs")  # fmt: skip
     name = "smear 15%"

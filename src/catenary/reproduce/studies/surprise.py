@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
 
 import catenary as ct
 from catenary.boundaries import Layout
@@ -17,12 +16,10 @@ from catenary.reproduce.demo import demo_path
 from catenary.reproduce.drawing import Point, lines
 from catenary.reproduce.finding import STUDIES, Finding
 from catenary.reproduce.resampling import Curves, drawn_together, norms
+from catenary.reproduce.standing import Tokens, at_joins, inside, per_nat, rarity, standing
 from catenary.reproduce.studies.trained import text_windows
 from catenary.reproduce.surprisal import excess, order_gain, shuffled_inside, surprisal
 from catenary.study.observer import Observer, counting
-from catenary.text.windows import Windows
-
-Tokens = Float64[np.ndarray, "n _"]
 
 CLASSES = 8
 """Classes of equally many tokens in the figure."""
@@ -70,33 +67,6 @@ def surprise(settings: Mapping[str, Any], observer: Observer) -> Finding:
         tuple(readings), (Plate("surprisal", chart, caption, caption),), ("tokens", "nats", "ratio"),
         [(name, point[0], point[1]) for name, points in drawn for point in points],
     )  # fmt: skip
-
-
-def standing(curves: Curves, layout: Layout) -> Tokens:
-    """Log influence of every token inside an excerpt over its neighbours', as ``Layout.ratios`` has it at joins."""
-    return np.concatenate([layout.ratios(curves, shift) for shift in range(1, layout.chunk)], axis=1)
-
-
-def inside(values: Tokens, layout: Layout) -> Tokens:
-    """What belongs to the tokens of ``standing``, in their order."""
-    return np.concatenate([values[:, layout.places(shift)] for shift in range(1, layout.chunk)], axis=1)
-
-
-def at_joins(values: Tokens, layout: Layout) -> Tokens:
-    """What belongs to the first tokens of excerpts whose neighbours all count."""
-    return np.asarray(values[:, layout.places()])
-
-
-def rarity(windows: Windows) -> Tokens:
-    """Nats of each token's own frequency in these windows."""
-    _, place, counts = np.unique(windows.ids, return_inverse=True, return_counts=True)
-    return np.asarray(-np.log(counts[place.reshape(windows.ids.shape)] / windows.ids.size))
-
-
-def per_nat(outs: Tokens, nats: Tokens, rare: Tokens) -> float:
-    """Least-squares slope of log influence in surprisal, between tokens of the same frequency."""
-    known = np.stack([np.ones(outs.size), nats.ravel(), rare.ravel()], axis=1)
-    return float(np.linalg.lstsq(known, outs.ravel())[0][1])
 
 
 def as_surprising(outs: Tokens, nats: Tokens, low: float, high: float) -> float:
