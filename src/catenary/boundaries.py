@@ -59,8 +59,11 @@ class Layout:
 
     def ratios(self, curves: Curves, shift: int = 0) -> Float64[np.ndarray, "n b"]:
         r"""\(\log\rho_p\) minus the mean of \(\log\rho\) over the neighbours of p, for every place p."""
-        logs = np.log(curves)
-        rows = [logs[:, p] - logs[:, self._around(p)].mean(axis=1) for p in self.places(shift)]
+        return self.contrasts(np.log(curves), shift)
+
+    def contrasts(self, values: Curves, shift: int = 0) -> Float64[np.ndarray, "n b"]:
+        """A value at p minus the mean of its neighbours', for every place p."""
+        rows = [values[:, p] - values[:, self._around(p)].mean(axis=1) for p in self.places(shift)]
         return np.asarray(np.stack(rows, axis=1))
 
     def inside(self, curves: Curves) -> Float64[np.ndarray, "n c"]:

@@ -121,8 +121,19 @@ class Trainer:
 
 def next_token_loss(module: torch.nn.Module, ids: Int64[np.ndarray, "b L"]) -> Float[torch.Tensor, ""]:
     """Mean cross-entropy of every token given those before it, in nats, from float32 logits."""
+    return _nats(module, ids, "mean")
+
+
+def token_losses(module: torch.nn.Module, ids: Int64[np.ndarray, "b L"]) -> Float[torch.Tensor, "b L-1"]:
+    """Cross-entropy of each token but the first, as in ``next_token_loss``."""
+    return _nats(module, ids, "none").reshape(len(ids), -1)
+
+
+def _nats(module: torch.nn.Module, ids: Int64[np.ndarray, "b L"], reduction: str) -> Float[torch.Tensor, ...]:
     tokens = torch.from_numpy(np.array(ids)).to(next(module.parameters()).device)
     options = {"attention_mask": torch.ones_like(tokens), "use_cache": False}
     known = {name: value for name, value in options.items() if accepts(module, name)}
     logits = module(input_ids=tokens, **known).logits
-    return torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1).float(), tokens[:, 1:].flatten())
+    return torch.nn.functional.cross_entropy(
+        logits[:, :-1].flatten(0, 1).float(), tokens[:, 1:].flatten(), reduction=reduction
+    )

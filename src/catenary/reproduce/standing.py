@@ -1,4 +1,8 @@
-"""How far single tokens inside excerpts stand out of their neighbours, and what their surprise has to do with it."""
+"""How far tokens stand out of their neighbours in influence, and what their surprise has to do with it.
+
+All of a token is taken over the same neighbours: log influence, surprisal, rarity. So what raises a whole stretch of
+text alike, such as a loss of order, drops out.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +16,10 @@ from catenary.text.windows import Windows
 Tokens = Float64[np.ndarray, "n _"]
 
 
-def standing(curves: Curves, layout: Layout) -> Tokens:
-    """Log influence of every token inside an excerpt over its neighbours', as ``Layout.ratios`` has it at joins."""
-    return np.concatenate([layout.ratios(curves, shift) for shift in range(1, layout.chunk)], axis=1)
-
-
 def inside(values: Tokens, layout: Layout) -> Tokens:
-    """What belongs to the tokens of ``standing``, in their order."""
-    return np.concatenate([values[:, layout.places(shift)] for shift in range(1, layout.chunk)], axis=1)
-
-
-def at_joins(values: Tokens, layout: Layout) -> Tokens:
-    """What belongs to the first tokens of excerpts whose neighbours all count."""
-    return np.asarray(values[:, layout.places()])
+    """Each value inside an excerpt over its neighbours', all of which lie in the same excerpt and none at its start."""
+    shifts = range(layout.far + 1, layout.chunk - layout.far)
+    return np.concatenate([layout.contrasts(values, shift) for shift in shifts], axis=1)
 
 
 def rarity(windows: Windows) -> Tokens:
@@ -33,7 +28,20 @@ def rarity(windows: Windows) -> Tokens:
     return np.asarray(-np.log(counts[place.reshape(windows.ids.shape)] / windows.ids.size))
 
 
-def per_nat(outs: Tokens, nats: Tokens, rare: Tokens) -> float:
-    """Least-squares slope of log influence in surprisal, between tokens of the same frequency."""
-    known = np.stack([np.ones(outs.size), nats.ravel(), rare.ravel()], axis=1)
-    return float(np.linalg.lstsq(known, outs.ravel())[0][1])
+def fit(outs: Tokens, nats: Tokens, rare: Tokens) -> Float64[np.ndarray, " terms"]:
+    """Least squares of log influence: a constant, per nat of surprisal, per nat of rarity."""
+    return np.asarray(np.linalg.lstsq(_terms(nats, rare), outs.ravel())[0])
+
+
+def fitted(coefficients: Float64[np.ndarray, " terms"], nats: Tokens, rare: Tokens) -> float:
+    """What the fit says tokens of such surprisal and rarity stand out by, a ratio, their log-mean."""
+    return float(np.exp((_terms(nats, rare) @ coefficients).mean()))
+
+
+def per_nat(curves: Curves, nats: Tokens, rare: Tokens, layout: Layout) -> float:
+    """Slope of log influence in surprisal inside excerpts, rarity held."""
+    return float(fit(inside(np.log(curves), layout), inside(nats, layout), inside(rare, layout))[1])
+
+
+def _terms(nats: Tokens, rare: Tokens) -> Float64[np.ndarray, "m terms"]:
+    return np.stack([np.ones(nats.size), nats.ravel(), rare.ravel()], axis=1)

@@ -14,7 +14,7 @@ from jaxtyping import Float64
 
 from catenary.boundaries import Layout
 from catenary.models.extra import torch
-from catenary.models.stream import accepts
+from catenary.models.training import token_losses
 from catenary.models.undisturbed import undisturbed
 from catenary.text.windows import Windows
 
@@ -23,15 +23,10 @@ Surprisal = Float64[np.ndarray, "n L"]
 
 def surprisal(network: Any, windows: Windows) -> Surprisal:
     """Nats of every token given those in front of it; NaN for a window's first. One window at a time."""
-    module, found = network.module, np.full(windows.ids.shape, np.nan)
-    with undisturbed(module), torch.no_grad():
+    found = np.full(windows.ids.shape, np.nan)
+    with undisturbed(network.module), torch.no_grad():
         for index, ids in enumerate(windows.ids):
-            tokens = torch.from_numpy(np.array(ids[None])).to(network.device)
-            options = {"attention_mask": torch.ones_like(tokens), "use_cache": False}
-            known = {name: value for name, value in options.items() if accepts(module, name)}
-            logits = module(input_ids=tokens, **known).logits[0, :-1].float()
-            nats = torch.nn.functional.cross_entropy(logits, tokens[0, 1:], reduction="none")
-            found[index, 1:] = nats.double().cpu().numpy()
+            found[index, 1:] = token_losses(network.module, ids[None])[0].double().cpu().numpy()
     return found
 
 
@@ -45,13 +40,14 @@ def shuffled_inside(windows: Windows, chunk: int, seed: int) -> Windows:
     return replace(windows, ids=ids, kind="shuffled", seed=seed, sources=())
 
 
-def order_gain(text: Surprisal, shuffled: Surprisal) -> float:
-    """Nats per token by which order helps: the mean over shuffled text less that over the text. 0 if only counts do."""
+def lost_by_shuffling(text: Surprisal, shuffled: Surprisal) -> float:
+    """Nats per token: the mean over shuffled text less that over the text; 0 for a network that only counts tokens.
+
+    It holds both what order tells the network and what a wrong order misleads it to.
+    """
     return float(np.nanmean(shuffled) - np.nanmean(text))
 
 
-def excess(nats: Surprisal, layout: Layout) -> float:
-    """Nats by which the first tokens of excerpts are more surprising than all others."""
-    joins = np.zeros(layout.length, dtype=bool)
-    joins[layout.chunk :: layout.chunk] = True
-    return float(np.nanmean(nats[:, joins]) - np.nanmean(nats[:, ~joins]))
+def surprise_at_joins(nats: Surprisal, layout: Layout) -> float:
+    """Nats of the first tokens of excerpts, less those of their neighbours 3 to 12 tokens away."""
+    return float(layout.contrasts(nats).mean())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,9 @@ from catenary.reproduce.demo import demo_path
 from catenary.reproduce.drawing import Point, lines
 from catenary.reproduce.finding import STUDIES, Finding
 from catenary.reproduce.resampling import Curves, drawn_together, norms
-from catenary.reproduce.standing import Tokens, at_joins, inside, per_nat, rarity, standing
+from catenary.reproduce.standing import Tokens, fit, fitted, inside, per_nat, rarity
 from catenary.reproduce.studies.trained import text_windows
-from catenary.reproduce.surprisal import excess, order_gain, shuffled_inside, surprisal
+from catenary.reproduce.surprisal import lost_by_shuffling, shuffled_inside, surprisal, surprise_at_joins
 from catenary.study.observer import Observer, counting
 
 CLASSES = 8
@@ -29,7 +29,8 @@ def surprise(settings: Mapping[str, Any], observer: Observer) -> Finding:
     """Measure joined excerpts as they are and with each excerpt's tokens shuffled, with the surprisal of every token.
 
     Shuffling keeps which tokens a window holds, and where its joins are; what is lost is what lets a network expect a
-    token. Whether surprise is what stands out is then read where there is no join: of tokens inside excerpts.
+    token. Whether surprise is what stands out is then read where there is no join: from tokens inside excerpts, more
+    than 12 tokens away from one. What those say of tokens as surprising and as rare as joins is held against joins.
 
     Settings: ``model``, ``documents``, ``length``, ``chunk``, ``windows``, ``probes``, ``seed``, ``dtype``,
     ``device``. Intervals are over windows; both kinds share them and the probes.
@@ -51,15 +52,16 @@ def surprise(settings: Mapping[str, Any], observer: Observer) -> Finding:
         lambda a, b: valley.joins(a, layout) / valley.joins(b, layout), "how much of a join goes with the order",
         low=0.0,
     ))  # fmt: skip
-    readings.append(drawn_together("nats from order", [nats["text"], nats["shuffled"]], order_gain,
+    readings.append(drawn_together("nats lost by shuffling", [nats["text"], nats["shuffled"]], lost_by_shuffling,
                                    "surprisal of a token in shuffled text less in text, mean"))  # fmt: skip
-    outs, reasons = standing(curves["text"], layout), inside(nats["text"], layout)
-    joined = at_joins(nats["text"], layout)
-    readings += _of_tokens(outs, reasons, inside(rarity(text), layout), joined)
-    drawn = [("inside, text", by_class(outs, reasons, CLASSES)),
-             ("joins, text", by_class(layout.ratios(curves["text"]), joined, CLASSES // 2))]  # fmt: skip
-    caption = "Single tokens over their neighbours by how surprising they are: inside excerpts, and where two join."
-    chart = lines(drawn, x="surprisal, nats", y="influence over the neighbours'", log_y=True)
+    readings += _of_tokens(curves["text"], nats["text"], rarity(text), layout)
+    outs, reasons = inside(np.log(curves["text"]), layout), inside(nats["text"], layout)
+    drawn = [
+        ("inside", by_class(outs, reasons, CLASSES)),
+        ("joins", by_class(layout.ratios(curves["text"]), layout.contrasts(nats["text"]), CLASSES // 2)),
+    ]
+    caption = "Tokens over their neighbours, by how much more surprising they are: inside excerpts, and where two join."
+    chart = lines(drawn, x="surprisal over the neighbours', nats", y="influence over the neighbours'", log_y=True)
     name = str(settings["model"]).rsplit("/", 1)[-1]
     return Finding(
         f"{name}, trained weights, L = {text.length}, {len(text)} windows of {chunk}-token excerpts, as they are and "
@@ -69,8 +71,9 @@ def surprise(settings: Mapping[str, Any], observer: Observer) -> Finding:
     )  # fmt: skip
 
 
-def as_surprising(outs: Tokens, nats: Tokens, low: float, high: float) -> float:
-    """Influence over the neighbours' of tokens with a surprisal from ``low`` to ``high``, a log-mean."""
+def as_surprising(outs: Tokens, nats: Tokens, joined: Tokens) -> float:
+    """Log-mean influence over the neighbours' of the tokens whose surprisal lies in the middle half of ``joined``."""
+    low, high = np.quantile(joined, [0.25, 0.75])
     return float(np.exp(outs[(nats >= low) & (nats <= high)].mean()))
 
 
@@ -84,22 +87,37 @@ def _of_kind(kind: str, curves: Curves, nats: Tokens, layout: Layout) -> list[Re
     return [
         drawn_together(f"joins, {kind}", [curves], lambda c: valley.joins(c, layout),
                        "a chunk's first token over its neighbours 3 to 12 tokens away, log-mean", low=0.0),
-        drawn_together(f"surprise at joins, {kind}", [nats], lambda s: excess(s, layout),
-                       "nats of first tokens of chunks, less those of all others"),
+        drawn_together(f"surprise at joins, {kind}", [nats], lambda s: surprise_at_joins(s, layout),
+                       "nats of a chunk's first token, less those of the same neighbours"),
         drawn_together(f"smear 15%, {kind}", [curves], lambda c: valley.smear(c, 0.15),
                        "log-mean of the last 15% without the last token over as many tokens before", low=0.0),
     ]  # fmt: skip
 
 
-def _of_tokens(outs: Tokens, nats: Tokens, rare: Tokens, joined: Tokens) -> list[Reading]:
-    low, high = np.quantile(joined, [0.25, 0.75])
-    return [
-        drawn_together("log influence per nat", [outs, nats, rare], per_nat,
-                       "inside excerpts, between tokens of the same frequency"),
-        drawn_together("as surprising inside", [outs, nats], lambda o, s: as_surprising(o, s, low, high),
-                       f"tokens inside excerpts with a surprisal of {low:.1f} to {high:.1f} nats, as the middle half "
-                       "of joins has, over their neighbours", low=0.0),
-    ]  # fmt: skip
+def _of_tokens(curves: Curves, nats: Tokens, rare: Tokens, layout: Layout) -> Iterator[Reading]:
+    """What tokens inside excerpts say, and what they would have joins be."""
+    groups = [curves, nats, rare]
+
+    def alike(c: Curves, s: Tokens, _: Tokens) -> float:
+        return as_surprising(inside(np.log(c), layout), inside(s, layout), layout.contrasts(s))
+
+    def of_joins(c: Curves, s: Tokens, _: Tokens) -> float:
+        return as_surprising(layout.ratios(c), layout.contrasts(s), layout.contrasts(s))
+
+    def expected(c: Curves, s: Tokens, r: Tokens) -> float:
+        found = fit(inside(np.log(c), layout), inside(s, layout), inside(r, layout))
+        return fitted(found, layout.contrasts(s), layout.contrasts(r))
+
+    yield drawn_together("log influence per nat", groups, lambda c, s, r: per_nat(c, s, r, layout),
+                         "of surprisal, inside excerpts, all over the neighbours; frequency in these windows held "
+                         "linearly")  # fmt: skip
+    yield drawn_together("as surprising inside", groups, alike,
+                         "tokens inside excerpts as surprising as the middle half of joins, over their neighbours",
+                         low=0.0)  # fmt: skip
+    yield drawn_together("middle half of joins", groups, of_joins, "those joins over their neighbours", low=0.0)
+    yield drawn_together("joins, as tokens inside have it", groups, expected,
+                         "what a line through tokens inside excerpts, in surprisal and rarity, gives at joins",
+                         low=0.0)  # fmt: skip
 
 
 STUDIES.register("surprise", surprise)
