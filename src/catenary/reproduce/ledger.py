@@ -69,7 +69,8 @@ Generated from the stored results by `scripts/generate_docs.py`; nothing here is
 themselves (`experiments/PAPER/*.toml`). A number in brackets is a 95 % interval; a floor is how far rounding or the
 grid can move an exact number. A claim replicates where the whole interval lies in what is asked, differs where all of
 it lies outside, and is undecided otherwise; where the paper gives no number, what is asked is ours, and the row says
-how the claim was read. Each row is rerun by `catenary reproduce PAPER --claim ID`, all of them by `catenary reproduce`.
+how the claim was read. Each row is rerun by `catenary reproduce PAPER --claim ID`, all of them by `catenary reproduce`
+(`make reproduce` also holds them against this page).
 """
 
 

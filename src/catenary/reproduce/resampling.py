@@ -14,6 +14,9 @@ from catenary.statistics import RESAMPLES, interval
 ROUNDING = 1e-5
 """Relative: single-precision networks agree to 1e-7 between processors, which leaves room for what is made of them."""
 
+SAME = 1e-12
+"""Relative: draws that differ by no more than this are one number, summed in other orders."""
+
 Curves = Float64[np.ndarray, "n L"]
 
 
@@ -38,6 +41,6 @@ def drawn_together(
     found = np.array([
         float(formula(*(group[pick] for group in groups))) for pick in rng.integers(0, count, (draws, count))
     ])  # fmt: skip
-    if value != 0 and np.ptp(found) <= ROUNDING * abs(value):
+    if value != 0 and np.ptp(found) <= SAME * abs(value):
         return Reading(name, value, meaning, floor=ROUNDING * abs(value))
     return Reading(name, value, meaning, *interval(value, found, count, low, high))
