@@ -24,7 +24,7 @@ from catenary.reproduce.experiment import PAPERS, read_experiment, read_experime
 from catenary.reproduce.finding import STUDIES, Finding
 from catenary.reproduce.ledger import gaps, page, rows_of
 from catenary.reproduce.place import place_of
-from catenary.reproduce.result import disagreements, read_result, result_file, write_result
+from catenary.reproduce.result import Result, disagreements, read_result, result_file, write_result
 from catenary.reproduce.run import run_experiments
 from catenary.study.observer import Observer, Silent
 
@@ -148,6 +148,22 @@ def test_results_are_written_kept_and_compared(config: Path, tmp_path: Path) -> 
     assert json.loads(file.read_bytes())["readings"] == entry["readings"]
     assert experiment.at(full=True) == {"size": 30}
     assert json.loads(run_experiments([experiment], out, full=True)[0].read_text())["ran"] == "size 30"
+
+
+@pytest.mark.parametrize(
+    ("shift", "exact", "agrees"), [(1e-7, False, True), (1e-4, False, False), (1e-7, True, False), (1e-10, True, True)]
+)
+def test_a_rerun_may_miss_an_interval_by_rounding_and_a_floor_by_nothing(
+    shift: float, exact: bool, agrees: bool
+) -> None:
+    def of(value: float) -> Result:
+        known = {"floor": 1e-9} if exact else {"low": value, "high": value}
+        return Result("", "", {}, {"size": Reading("size", value, "m", **known)}, (), {})
+
+    experiment = read_experiments("2603.10123")["proof_steps"]
+    without = replace(experiment, claims=())
+    for rerun in (of(3 + 3 * shift), of(3 - 3 * shift)):
+        assert (disagreements(without, of(3.0), rerun) == []) is agrees
 
 
 def test_experiments_at_once_write_the_same_files(tmp_path: Path) -> None:

@@ -31,7 +31,6 @@ from catenary.study.observer import Silent
 from catenary.text.chunked import chunked_windows
 from catenary.text.documents import read_documents
 from catenary.text.split import split_documents
-from catenary.text.vanilla import vanilla_windows
 from catenary.text.windows import Windows
 from small_tokenizers import word_tokenizer
 from tiny_models import TINY, token_windows
@@ -232,7 +231,10 @@ def test_a_run_on_tokens_by_another_way(demo: dict[str, Any]) -> None:
     for _ in range(4):
         trainer.step(split.training.window(draws)[None])
     joined = chunked_windows(split.held_out, tokenizer, chunk=16, length=64, count=3, seed=3)
-    single = vanilla_windows(split.held_out, tokenizer, length=64, count=3, seed=3)
+    long = [ids for one in split.held_out if len(ids := tokenizer(one.text)["input_ids"]) >= 64][:3]
+    places = np.random.default_rng(3)
+    starts = [int(places.integers(0, len(ids) - 63)) for ids in long]
+    single = Windows(np.array([ids[first : first + 64] for ids, first in zip(long, starts, strict=True)]))
     curves = norms(ct.measure_jacobian(model, joined, probes=1, seed=3))
     smear = np.log10(norms(ct.measure_jacobian(model, single, probes=1, seed=3))).mean(axis=0)
     row = next(dict(zip(found.fields, r, strict=True)) for r in found.rows if r[:3] == ("tokens", 3, 4))

@@ -11,12 +11,6 @@ from catenary.reading import Reading
 from catenary.sample import Sample
 from catenary.statistics import RESAMPLES, interval
 
-ROUNDING = 1e-5
-"""Relative: single-precision networks agree to 1e-7 between processors, which leaves room for what is made of them."""
-
-SAME = 1e-12
-"""Relative: draws that differ by no more than this are one number, summed in other orders."""
-
 Curves = Float64[np.ndarray, "n L"]
 
 
@@ -32,8 +26,7 @@ def drawn_together(
     """``formula(*groups)``, each group rows of equally many sequences, with a 95 % interval over the sequences.
 
     Row i of every group is drawn or left out together: the same window measured in two networks is a pair. Widened
-    for few sequences; the number lies between ``low`` and ``high``. A number that does not hang on the sequences
-    has no interval over them: it is exact up to the rounding of the network it was measured on.
+    for few sequences; the number lies between ``low`` and ``high``.
     """
     count = len(groups[0])
     rng = np.random.default_rng(seed)
@@ -41,6 +34,4 @@ def drawn_together(
     found = np.array([
         float(formula(*(group[pick] for group in groups))) for pick in rng.integers(0, count, (draws, count))
     ])  # fmt: skip
-    if value != 0 and np.ptp(found) <= SAME * abs(value):
-        return Reading(name, value, meaning, floor=ROUNDING * abs(value))
     return Reading(name, value, meaning, *interval(value, found, count, low, high))

@@ -69,8 +69,8 @@ class Exponentials:
     Raises:
         InvalidInput: the two lists differ in length or are empty, a share is not > 0 or a decay is below 0.
 
-    >>> Exponentials([0.7, 0.3], [1.0, 20.0]).slope
-    -6.7
+    >>> Exponentials([0.75, 0.25], [1.0, 20.0]).slope
+    -5.75
     """
 
     shares: Sequence[float]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,8 @@ from catenary.reproduce.small import over_networks
 from catenary.reproduce.standing import per_nat, rarity
 from catenary.reproduce.surprisal import lost_by_shuffling, shuffled_inside, surprisal, surprise_at_joins
 from catenary.study.observer import Observer, counting
+from catenary.text.documents import Document
+from catenary.text.windows import Windows
 
 ARMS = ("tokens", "bytes", "shuffled bytes")
 MEANINGS = {
@@ -31,7 +33,7 @@ MEANINGS = {
     "surprise at joins": "nats of a chunk's first token, less those of its neighbours 3 to 12 tokens away",
     "joins": "a chunk's first token over the same neighbours, log-mean",
     "log influence per nat": "of surprisal, inside excerpts, all over the neighbours; frequency held linearly",
-    "smear 15%": "log10 of the last 15% without the last token over the 15% before, single documents",
+    "smear 15%": "log10 of the last 15% without the last token over the 15% before, from random places of documents",
 }
 
 Runs = list[list[dict[str, float]]]
@@ -44,7 +46,8 @@ def order_learned(settings: Mapping[str, Any], observer: Observer) -> Finding:
     Of 49,152 tokens a hundred updates teach little but how often each occurs; of 256 bytes they teach what follows
     what. Tokens and bytes differ in more than that, such as in what a window covers. A third network gets the very
     windows of bytes, each in a random order: between it and the second nothing but the order of what they are taught
-    differs. All are measured on text in its order.
+    differs. All are measured on text in its order. The smear is read on windows from random places: at the beginnings
+    of documents a title's line and the like stand at much the same bytes, and influence differs with what is there.
 
     Settings: ``network`` (a config), ``tokenizer``, ``documents``, ``length``, ``chunk``, ``seeds``, ``steps``,
     ``marks`` (steps to measure at), ``windows`` (of each kind), ``training_documents``, ``device``. A seed draws
@@ -84,13 +87,12 @@ def _followed(settings: Mapping[str, Any], arm: str, seed: int) -> Iterator[dict
     """The numbers of ``MEANINGS`` at every mark of one run."""
     from catenary.models.training import Recipe, Trainer
     from catenary.text.chunked import chunked_windows
-    from catenary.text.vanilla import vanilla_windows
 
     tokenizer, held_out, draw = _text(settings, arm, seed)
     length, chunk = int(settings["length"]), int(settings["chunk"])
     common: dict[str, Any] = {"length": length, "count": int(settings["windows"]), "seed": seed}
     joined = chunked_windows(held_out, tokenizer, chunk=chunk, **common)
-    single = vanilla_windows(held_out, tokenizer, **common)
+    single = _from_random_places(held_out, tokenizer, **common)
     mixed, layout, rare = shuffled_inside(joined, chunk, seed), Layout.of(length, chunk), rarity(joined)
     config = {**settings["network"], **({} if arm == "tokens" else {"vocab_size": len(tokenizer)})}
     network = ct.load(config, seed=seed, device=str(settings["device"]))
@@ -108,6 +110,23 @@ def _followed(settings: Mapping[str, Any], arm: str, seed: int) -> Iterator[dict
             float(np.log10(valley.smear(on_single, 0.15))),
         )  # fmt: skip
         yield dict(zip(MEANINGS, values, strict=True))
+
+
+def _from_random_places(held_out: Sequence[Document], tokenizer: Any, *, length: int, count: int, seed: int) -> Windows:
+    """One window of each of the first ``count`` documents that are long enough, from anywhere in it."""
+    from catenary.text.chunked import MOST_CHARACTERS
+    from catenary.text.tokenise import tokenise_text
+
+    generator, found = np.random.default_rng(seed), []
+    for document in held_out:
+        ids = tokenise_text(document.text, tokenizer, characters=MOST_CHARACTERS).ids
+        if len(ids) >= length:
+            first = int(generator.integers(0, len(ids) - length + 1))
+            found.append(ids[first : first + length])
+        if len(found) == count:
+            break
+    assert len(found) == count, "fewer documents than windows"
+    return Windows(np.stack(found))
 
 
 def _text(settings: Mapping[str, Any], arm: str, seed: int) -> tuple[Any, Any, Callable[[], Int64[np.ndarray, " L"]]]:
