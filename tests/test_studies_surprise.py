@@ -190,19 +190,24 @@ def test_a_byte_is_a_token() -> None:
     assert tokenizer.decode(ids) == text
 
 
+def taught(demo: dict[str, Any], *, layers: int, seeds: list[int], steps: int) -> dict[str, Any]:
+    """Settings of ``order_learned`` at a tiny size, measured at birth and at the end."""
+    network = {**settings("order_learned")["network"], "hidden_size": 32, "num_hidden_layers": layers,
+               "intermediate_size": 32 * layers, "vocab_size": WORDS + 3, "initializer_range": 0.1}  # fmt: skip
+    return settings("order_learned", tokenizer="demo/tiny", network=network, seeds=seeds, steps=steps,
+                    marks=[0, steps], windows=3, training_documents=30, **demo)  # fmt: skip
+
+
 def test_order_is_learned_where_it_can_be(demo: dict[str, Any]) -> None:
     """Bytes of a text that counts on: what follows is learned, unless it is shuffled; at birth nothing is."""
-    network = {**settings("order_learned")["network"], "hidden_size": 32, "num_hidden_layers": 1,
-               "intermediate_size": 32, "vocab_size": WORDS + 3, "initializer_range": 0.1}  # fmt: skip
-    given = settings("order_learned", tokenizer="demo/tiny", network=network, seeds=[0, 1], steps=120, marks=[0, 120],
-                     windows=3, training_documents=30, **demo)  # fmt: skip
+    given = taught(demo, layers=1, seeds=[0, 1], steps=120)
     found = STUDIES["order-learned"](given, Silent())
-    born, taught, mixed = (
+    born, ordered, mixed = (
         found[f"nats lost by shuffling at step {step}, {arm}"].value
         for step, arm in ((0, "bytes"), (120, "bytes"), (120, "shuffled bytes"))
     )  # fmt: skip
     assert abs(born) < 0.3
-    assert abs(mixed) < 0.3 < taught
+    assert abs(mixed) < 0.3 < ordered
     assert found["nats lost by shuffling at step 0, shuffled bytes"].value == pytest.approx(born)  # nothing taught yet
     rows = [dict(zip(found.fields, row, strict=True)) for row in found.rows]
     assert [(row["arm"], row["seed"], row["step"]) for row in rows] == [
@@ -219,14 +224,11 @@ def test_order_is_learned_where_it_can_be(demo: dict[str, Any]) -> None:
 
 def test_a_run_on_tokens_by_another_way(demo: dict[str, Any]) -> None:
     """One run of the study against the same network trained here, on the windows that the split gives."""
-    network = {**settings("order_learned")["network"], "hidden_size": 32, "num_hidden_layers": 2,
-               "intermediate_size": 64, "vocab_size": WORDS + 3, "initializer_range": 0.1}  # fmt: skip
-    given = settings("order_learned", tokenizer="demo/tiny", network=network, seeds=[3, 4], steps=4, marks=[0, 4],
-                     windows=3, training_documents=30, **demo)  # fmt: skip
+    given = taught(demo, layers=2, seeds=[3, 4], steps=4)
     found = STUDIES["order-learned"](given, Silent())
     documents, tokenizer = read_documents(demo_path("demo/texts.jsonl")), word_tokenizer(WORDS, bos=False)
     split = split_documents(documents, tokenizer, length=64, count=30, seed=3)
-    model = ct.load(network, seed=3)
+    model = ct.load(given["network"], seed=3)
     trainer, draws = Trainer(model, Recipe(4)), np.random.default_rng([3, 0])
     for _ in range(4):
         trainer.step(split.training.window(draws)[None])
@@ -253,11 +255,11 @@ def test_bytes_are_those_of_the_same_documents(demo: dict[str, Any]) -> None:
     _, _, mixed = order_learned._text(given, "shuffled bytes", 2)
     assert [one.name for one in also_held] == [one.name for one in held_out]
     texts = {one.text for one in read_documents(demo_path("demo/texts.jsonl")).read(Counter())}
-    taught = texts - {one.text for one in held_out}
-    assert len(taught) == 30
+    trained_on = texts - {one.text for one in held_out}
+    assert len(trained_on) == 30
     for _ in range(5):
         window, other = in_order(), mixed()
         assert (np.sort(window) == np.sort(other)).all()
         assert (window != other).any()
         piece = tokenizer.decode(window.tolist())
-        assert any(piece in text for text in taught)
+        assert any(piece in text for text in trained_on)
